@@ -1,0 +1,67 @@
+"""Components: one folder each; what the spec switches on and what it adds to the plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from gpugen.model.plan import Contribution
+from gpugen.model.spec import ClusterSpec
+
+Options: TypeAlias = Mapping[str, Any]
+FOLDER = Path(__file__).parent
+
+
+def always(_: ClusterSpec) -> bool:
+    """The component belongs to every cluster."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One component; its name is its folder's, with hyphens.
+
+    is_due: asked when the spec does not mention the component; the spec's word wins otherwise.
+    """
+
+    contribute: Callable[[ClusterSpec, Options], Contribution]
+    is_due: Callable[[ClusterSpec], bool] = always
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """List all components, sorted; a folder with an ``__init__.py`` is one."""
+    return tuple(
+        sorted(
+            folder.name.replace("_", "-")
+            for folder in FOLDER.iterdir()
+            if (folder / "__init__.py").is_file()
+        )
+    )
+
+
+@cache
+def options_schema(name: str) -> dict[str, Any] | None:
+    """Read what may stand under ``components.<name>``; None: the spec cannot mention it."""
+    path = FOLDER / name.replace("-", "_") / "options.schema.json"
+    if not path.is_file():
+        return None
+    schema: dict[str, Any] = json.loads(path.read_bytes())
+    return schema
+
+
+def find(name: str) -> Component:
+    """Import one component."""
+    component = import_module(f"gpugen.components.{name.replace('-', '_')}").COMPONENT
+    assert isinstance(component, Component)
+    return component
+
+
+def discover() -> Iterator[tuple[str, Component]]:
+    """Import every component, sorted by name."""
+    return ((name, find(name)) for name in names())

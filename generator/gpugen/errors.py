@@ -1,0 +1,40 @@
+"""Exit codes, and the exceptions that carry them to the command line."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a process that ran gpugen can tell its caller."""
+
+    DONE = 0
+    SPEC_IS_WRONG = 1
+    USAGE = 2
+    DIFFERENCE = 3
+    ENVIRONMENT = 4
+    NOT_OURS = 5
+    BUG = 70
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+class GpugenError(Exception):
+    """Something outside the spec stops the run: the environment, or a refusal to touch files."""
+
+    exit_code = ExitCode.ENVIRONMENT
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(GpugenError):
+    """The command line names something that does not exist."""
+
+    exit_code = ExitCode.USAGE
+
+
+class NotOursError(GpugenError):
+    """A file stands in the way that gpugen did not write, or that was edited since."""
+
+    exit_code = ExitCode.NOT_OURS

@@ -1,0 +1,121 @@
+"""Rows of the catalogue as the stages use them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class MigProfile:
+    """One GPU-instance profile of a board."""
+
+    name: str  # 1g.5gb, 1g.5gb+me
+    compute: int  # compute slices
+    memory_slices: int
+    size: int  # placement units
+    starts: tuple[int, ...]
+    max_count: int
+    engines: Mapping[str, int]
+    memory_mib: int | None
+    multiprocessors: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MigGeometry:
+    """What a MIG-capable board can be cut into."""
+
+    id: str
+    compute_slices: int
+    memory_slices: int
+    placement_units: int
+    engine_budget: Mapping[str, int]
+    profiles: Mapping[str, MigProfile]
+    min_driver: str
+    confidence: str
+    source: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuModel:
+    """One distinguishable board. Empty or None: not known, never a guess."""
+
+    id: str
+    product: str  # marketing name
+    nvml_names: tuple[str, ...]  # first is current; empty: unknown
+    gfd_product: str  # nvidia.com/gpu.product without suffix; empty: unknown
+    family: str  # as GFD prints it
+    architecture: str  # pascal, hopper, ...
+    compute_capability: tuple[int, int]
+    pci_devices: tuple[str, ...]  # upper-case hex device ids
+    mig_filters: tuple[str, ...]  # device-filter values of mig-parted
+    memory_mib: int | None  # NVML total; None: not confirmed
+    memory_confidence: str
+    form_factor: str
+    host_architectures: tuple[str, ...]
+    nvlink: str
+    fabric_manager: str  # never, nvswitch-baseboard, switch-trays-only, never-on-single-node, unknown
+    needs_nvlsm: bool
+    imex: str
+    geometry: MigGeometry | None
+    kernel_modules: str  # proprietary-only, both, open-only
+    min_driver: str  # empty: unknown, use min_branch
+    min_branch: int | None
+    last_branch: int | None
+    confidence: str
+    source: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DriverBranch:
+    """A driver branch and what it drives."""
+
+    id: int  # 580
+    kind: str
+    status: str
+    is_supported: bool
+    latest_known: str
+    eol: str
+    cuda: str
+    architectures: tuple[str, ...]
+    open_modules: str  # none, optional, default, only
+    notes: tuple[str, ...]
+    confidence: str
+    source: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingSystem:
+    """A host system: package family, repository directories, status with reason."""
+
+    id: str  # ubuntu-24.04
+    family: str  # debian, redhat, suse, immutable
+    is_supported: bool
+    reason: str  # why not, or what to mind
+    row: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A Kubernetes distribution: paths, units, and what is refused."""
+
+    id: str
+    is_supported: bool
+    reason: str  # why it is refused
+    host_half: bool
+    kubelet_root: str
+    has_runtime_class: bool  # brings RuntimeClass nvidia itself
+    detects_nvidia: bool  # finds the runtime itself at start
+    has_kubelet_unit: bool  # kubelet.service exists, which the MIG manager stops
+    row: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A set of component versions that never changes once shipped."""
+
+    id: str
+    images: Mapping[str, Mapping[str, str]]  # component -> {repository, tag}
+    row: Mapping[str, Any]

@@ -1,0 +1,62 @@
+"""A judgement about a spec: what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Pointer(str):
+    """A place in the spec as JSON Pointer (RFC 6901), extended by ``/``."""
+
+    __slots__ = ()
+
+    def __truediv__(self, part: str | int) -> Pointer:
+        return Pointer(f"{self}/{str(part).replace('~', '~0').replace('/', '~1')}")
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The unescaped steps from the root; empty for the root itself."""
+        return tuple(p.replace("~1", "/").replace("~0", "~") for p in self.split("/")[1:])
+
+
+ROOT = Pointer("")
+
+
+class Severity(StrEnum):
+    """How much a finding weighs: an error stops the run, a warning does not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in a file; line and column count from 1."""
+
+    path: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault of a spec. ``report`` adds the location that a stage does not know.
+
+    at_key: the key itself is at fault, not its value. location: set only where no pointer can lead
+    there (a file that does not parse).
+    """
+
+    id: str
+    message: str
+    hint: str
+    at: Pointer = ROOT
+    severity: Severity = Severity.ERROR
+    at_key: bool = False
+    tags: tuple[str, ...] = ()
+    location: Location | None = None
+
+
+def is_fatal(findings: list[Finding]) -> bool:
+    """Tell whether any finding stops the run."""
+    return any(f.severity is Severity.ERROR for f in findings)

@@ -1,0 +1,58 @@
+"""What components contribute, and the plan they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+KubeObject: TypeAlias = dict[str, Any]
+
+
+class Wave(StrEnum):
+    """Steps of the roll-out in order; the value is the folder's name."""
+
+    NAMESPACES = "00-namespaces"
+    CRDS = "01-crds"
+    DEVICES = "10-devices"
+    MONITORING = "20-monitoring"
+    SCHEDULING = "30-scheduling"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An object and where it stands; pool is empty for what the cluster has once."""
+
+    wave: Wave
+    object: KubeObject
+    pool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one component adds. Keys of the per-pool mappings are pool names.
+
+    node_labels: owned by the host play and re-asserted. initial_labels: created when absent and
+    left to their controller. host_variables: group_vars of a pool. cluster_variables: group_vars of
+    all. roles: host roles in use. files: path below out/<cluster> -> text.
+    """
+
+    objects: tuple[Placed, ...] = ()
+    node_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    initial_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    host_variables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    cluster_variables: Mapping[str, Any] = field(default_factory=dict)
+    roles: tuple[str, ...] = ()
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All contributions merged, in order."""
+
+    objects: tuple[Placed, ...]
+    host_variables: Mapping[str, Mapping[str, Any]]
+    cluster_variables: Mapping[str, Any]
+    roles: tuple[str, ...]
+    files: Mapping[str, str | bytes]

@@ -1,0 +1,36 @@
+"""What a cluster will see of a pool: the result of the resource algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcePrediction:
+    """One extended resource as a node of the pool advertises it."""
+
+    name: str  # effective, e.g. nvidia.com/mig-1g.5gb.shared
+    base: str  # before renaming, e.g. nvidia.com/mig-1g.5gb
+    count: int  # per node, replicas included
+    devices: int  # per node, before sharing
+    replicas: int  # 1 where not shared
+    profile: str  # MIG profile, empty for whole GPUs
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Everything about a pool that follows from GPU model, count, MIG and sharing."""
+
+    resources: tuple[ResourcePrediction, ...]  # sorted by name
+    labels: Mapping[str, str]  # GFD's labels, as far as the facts carry them
+    unknown_labels: tuple[str, ...]  # GFD will set these; the catalogue lacks the fact
+    plugin_config: Mapping[str, Any]  # the config.yaml of plugin, GFD and MPS daemon
+    mig_config_name: str  # empty without the cluster's MIG manager or the host's boot service
+    mig_config: Mapping[str, Any]  # mig-parted's file; empty like the name
+
+    @property
+    def capacity(self) -> dict[str, int]:
+        """Effective resource name -> units per node."""
+        return {resource.name: resource.count for resource in self.resources}

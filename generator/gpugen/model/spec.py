@@ -1,0 +1,247 @@
+"""The resolved spec of one cluster: complete, frozen, in the words of the field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpugen.model.catalog import Distribution, DriverBranch, GpuModel, OperatingSystem, Release
+    from gpugen.model.finding import Pointer
+    from gpugen.model.prediction import Prediction
+
+
+class MigStrategy(StrEnum):
+    """How MIG instances are named as resources."""
+
+    NONE = "none"
+    SINGLE = "single"
+    MIXED = "mixed"
+
+
+class MigManager(StrEnum):
+    """Who cuts the GPUs: the cluster's MIG manager, or the host's boot service."""
+
+    CLUSTER = "cluster"
+    HOST = "host"
+
+
+class SharingMode(StrEnum):
+    """How several pods share one device."""
+
+    NONE = "none"
+    TIME_SLICING = "time-slicing"
+    MPS = "mps"
+
+
+class DriverMethod(StrEnum):
+    """Where the driver of a host comes from."""
+
+    VENDOR = "vendor"
+    DISTRO = "distro"
+    PRECOMPILED = "precompiled"
+    RUNFILE = "runfile"
+    NONE = "none"
+
+
+class KernelModules(StrEnum):
+    """Flavour of the kernel modules; AUTO follows the GPU's architecture."""
+
+    AUTO = "auto"
+    OPEN = "open"
+    PROPRIETARY = "proprietary"
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint that the pool's nodes carry."""
+
+    key: str
+    value: str
+    effect: str
+    at: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class MigEntry:
+    """The same geometry on some GPUs of a node: profile -> instances; empty turns MIG off there."""
+
+    gpus: tuple[int, ...]  # indices on the node, never "all"
+    profiles: Mapping[str, int]
+    at: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Mig:
+    """How the GPUs of a pool are cut."""
+
+    strategy: MigStrategy
+    manager: MigManager
+    layout: tuple[MigEntry, ...]
+    at: Pointer
+
+    @property
+    def is_cut(self) -> bool:
+        """Tell whether any GPU of the node is to carry instances."""
+        return any(entry.profiles for entry in self.layout)
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Replicas per resource, under the names before renaming."""
+
+    mode: SharingMode
+    resources: Mapping[str, int]
+    rename: bool
+    fail_requests_greater_than_one: bool
+    at: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """The driver of a pool's hosts; branch is the catalogue's row, None where the method is none."""
+
+    method: DriverMethod
+    version: str
+    branch: DriverBranch | None
+    kernel_modules: KernelModules
+    at: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Repositories:
+    """Package repositories of the vendor, or a mirror of them."""
+
+    base_url: str
+    key_file: str  # below the repository's root
+    fingerprint: str
+    at: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class HostSettings:
+    """What Ansible brings a pool's machines to."""
+
+    os: OperatingSystem
+    architecture: str  # amd64, arm64
+    driver: Driver
+    container_toolkit_version: str
+    repositories: Repositories | None
+    at: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class HostLine:
+    """One line of the inventory: a host, or an Ansible range of hosts that stays a range."""
+
+    pattern: str
+    node_name: str  # empty: derived by access.nodeNames
+    address: str
+    description: str
+    variables: Mapping[str, Any]
+    at: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class NodePool:
+    """Hosts that are bought, labelled and configured alike."""
+
+    name: str
+    description: str
+    gpu: GpuModel  # the catalogue entry, not its name
+    gpu_count: int
+    hosts: tuple[HostLine, ...]
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    mig: Mig
+    sharing: Sharing
+    host: HostSettings
+    prediction: Prediction
+    at: Pointer  # where the user wrote it; findings point here
+
+
+@dataclass(frozen=True, slots=True)
+class Kubernetes:
+    """The cluster that exists already."""
+
+    version: str  # minor, e.g. "1.36"
+    minor: int
+    distribution: Distribution
+    container_runtime: str
+    at: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How plays reach hosts and the cluster; nothing secret."""
+
+    ssh_user: str
+    ssh_become: bool
+    kubeconfig_context: str
+    cluster_uid: str
+    node_names: str  # short, fqdn
+    at: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """Where images come from: a mirror, pull secrets, digests by component."""
+
+    registry: str
+    pull_secrets: tuple[str, ...]
+    digests: Mapping[str, str]
+    at: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Namespaces:
+    """The two namespaces of gpugen: privileged agents, restricted controllers."""
+
+    agents: str
+    controllers: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """How the play empties a node."""
+
+    timeout: str
+    delete_empty_dir: bool
+    ignore_pod_disruption_budgets: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What Argo CD or Flux is pointed at."""
+
+    engine: str  # argocd, flux, none
+    repo_url: str
+    revision: str
+    path: str  # below the repository: the rendered kustomize folder or an overlay over it
+    argocd: Mapping[str, Any]
+    flux: Mapping[str, Any]
+    at: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    """One cluster, resolved: every reference found, every default filled in."""
+
+    name: str
+    description: str
+    source: str  # the spec's path relative to the repository's root
+    release: Release
+    kubernetes: Kubernetes
+    access: Access
+    pools: tuple[NodePool, ...]
+    stack: str  # device-plugin
+    options: Mapping[str, Mapping[str, Any]]  # component -> options with defaults; only what is on
+    images: Images
+    namespaces: Namespaces
+    drain: Drain
+    max_unavailable: str
+    device_list_strategy: tuple[str, ...]
+    delivery: Delivery
+    at: Pointer
