@@ -1,0 +1,24 @@
+"""Finds roles/ and schemas/: below the package in a wheel, beside generator/ in a checkout."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent
+
+
+@cache
+def _assets() -> Path:
+    installed = PACKAGE / "_assets"
+    return installed if installed.is_dir() else PACKAGE.parent.parent
+
+
+def roles() -> Path:
+    """Return the folder of the Ansible roles."""
+    return _assets() / "roles"
+
+
+def schemas() -> Path:
+    """Return the folder of the JSON Schemas."""
+    return _assets() / "schemas"

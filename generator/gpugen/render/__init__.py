@@ -1,0 +1,1 @@
+"""Stage 6: the plan becomes a tree of files."""
