@@ -13,7 +13,21 @@ from typing import Any
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*\Z")
 _NOT_WORDS = frozenset(
-    "y n yes no on off true false null nan inf none undef".split()  # YAML 1.1 and its neighbours
+    [
+        "y",
+        "n",
+        "yes",
+        "no",
+        "on",
+        "off",
+        "true",
+        "false",
+        "null",
+        "nan",
+        "inf",
+        "none",
+        "undef",
+    ]  # YAML 1.1 and its neighbours
 )
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 

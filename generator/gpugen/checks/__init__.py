@@ -18,7 +18,10 @@ Judge: TypeAlias = Callable[[ClusterSpec], Iterator[Problem]]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One function with an id that is never renamed or reused; ``component`` limits it to specs that use it."""
+    """One function with an id that is never renamed or reused.
+
+    component: limits the check to specs that use it; empty: every spec.
+    """
 
     id: str
     judge: Judge

@@ -55,7 +55,9 @@ class GpuModel:
     form_factor: str
     host_architectures: tuple[str, ...]
     nvlink: str
-    fabric_manager: str  # never, nvswitch-baseboard, switch-trays-only, never-on-single-node, unknown
+    fabric_manager: (
+        str  # never, nvswitch-baseboard, switch-trays-only, never-on-single-node, unknown
+    )
     needs_nvlsm: bool
     imex: str
     geometry: MigGeometry | None

@@ -101,7 +101,7 @@ class Sharing:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """The driver of a pool's hosts; branch is the catalogue's row, None where the method is none."""
+    """The driver of a pool's hosts; branch is None where the method is none."""
 
     method: DriverMethod
     version: str
