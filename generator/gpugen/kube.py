@@ -28,6 +28,9 @@ def image(spec: ClusterSpec, component: str) -> str:
     """Return the image of a component: mirrored and pinned by digest where the spec says so."""
     row = spec.release.images[component]
     repository, tag = row["repository"], row["tag"]
+    chosen = spec.options.get(component, {}).get("version", "")
+    if chosen:
+        tag = f"v{chosen}"
     if component == "scheduler":
         tag = spec.release.row["schedulerTags"][spec.kubernetes.version]
     if spec.images.registry:
@@ -89,6 +92,7 @@ def node_agent(
     annotations: Mapping[str, str] = NOTHING,
     priority: str = "system-node-critical",
     termination_grace_seconds: int | None = None,
+    max_unavailable: str = "10%",
 ) -> KubeObject:
     """Return the DaemonSet ``<name>-<pool>``, which runs on the pool's nodes whatever their taints.
 
@@ -125,7 +129,7 @@ def node_agent(
             "selector": {"matchLabels": selector},
             "updateStrategy": {
                 "type": "RollingUpdate",
-                "rollingUpdate": {"maxUnavailable": whole_or_percent(spec.max_unavailable)},
+                "rollingUpdate": {"maxUnavailable": whole_or_percent(max_unavailable)},
             },
             "template": _template(labels, checksum, annotations, pod),
         },

@@ -60,7 +60,8 @@ class GpuModel:
     )
     needs_nvlsm: bool
     imex: str
-    geometry: MigGeometry | None
+    is_mig_capable: bool
+    geometry: MigGeometry | None  # None: not capable, or not documented
     kernel_modules: str  # proprietary-only, both, open-only
     min_driver: str  # empty: unknown, use min_branch
     min_branch: int | None

@@ -241,7 +241,6 @@ class ClusterSpec:
     images: Images
     namespaces: Namespaces
     drain: Drain
-    max_unavailable: str
     device_list_strategy: tuple[str, ...]
     delivery: Delivery
     at: Pointer

@@ -1,0 +1,356 @@
+"""Stage 3: plain data becomes a ClusterSpec; defaults filled, every name found in the catalogue.
+
+The only translator from spec keys to model names. An unknown name is a finding of this stage;
+whatever a schema cannot say about known names is a check's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, TypeVar
+
+from gpugen import assets, components
+from gpugen.catalog import Catalog, UnknownRow
+from gpugen.defaults import fill
+from gpugen.model.catalog import Distribution, DriverBranch, GpuModel
+from gpugen.model.finding import ROOT, Finding, Pointer
+from gpugen.model.spec import (
+    Access,
+    ClusterSpec,
+    Delivery,
+    Drain,
+    Driver,
+    DriverMethod,
+    HostLine,
+    HostSettings,
+    Images,
+    KernelModules,
+    Kubernetes,
+    Mig,
+    MigEntry,
+    MigManager,
+    MigStrategy,
+    Namespaces,
+    NodePool,
+    Repositories,
+    Sharing,
+    SharingMode,
+    Taint,
+)
+from gpugen.resources import predict
+
+T = TypeVar("T")
+
+
+@cache
+def root_schema() -> dict[str, Any]:
+    """Read the hand-written root of the spec's schema."""
+    schema: dict[str, Any] = json.loads((assets.schemas() / "cluster.schema.json").read_bytes())
+    return schema
+
+
+def resolve(
+    data: Mapping[str, Any], catalog: Catalog, source: str
+) -> tuple[ClusterSpec | None, list[Finding]]:
+    """Return the spec, or the findings about names that nobody knows.
+
+    data: a spec that the schema passed. source: its path relative to the repository's root.
+    """
+    resolver = _Resolver(data, catalog, [])
+    spec = resolver.cluster(source)
+    return (None if resolver.findings else spec), resolver.findings
+
+
+@dataclass(frozen=True, slots=True)
+class _Resolver:
+    """One run over one spec; collects what it does not find."""
+
+    stated: Mapping[str, Any]  # as the user wrote it
+    catalog: Catalog
+    findings: list[Finding]
+
+    def cluster(self, source: str) -> ClusterSpec | None:
+        data = fill(self.stated, root_schema(), root_schema())
+        release = self._row(self.catalog.release, data["release"], ROOT / "release")
+        kubernetes = self._kubernetes(data["kubernetes"])
+        strategies = data["deviceListStrategy"]
+        strategies = (strategies,) if isinstance(strategies, str) else tuple(strategies)
+        pools = [
+            self._pool(data, i, kubernetes and kubernetes.distribution, strategies)
+            for i in range(len(data["pools"]))
+        ]
+        if release is None or kubernetes is None or self.findings:
+            return None
+        spec = ClusterSpec(
+            name=data["name"],
+            description=data["description"],
+            source=source,
+            release=release,
+            kubernetes=kubernetes,
+            access=_access(data["access"]),
+            pools=tuple(pool for pool in pools if pool is not None),
+            stack=data["stack"],
+            options={},
+            images=_images(data["images"]),
+            namespaces=Namespaces(**data["namespaces"]),
+            drain=Drain(
+                timeout=data["drain"]["timeout"],
+                delete_empty_dir=data["drain"]["deleteEmptyDir"],
+                ignore_pod_disruption_budgets=data["drain"]["ignorePodDisruptionBudgets"],
+            ),
+            device_list_strategy=strategies,
+            delivery=_delivery(data["delivery"], data["name"]),
+            at=ROOT,
+        )
+        return replace(spec, options=_options(spec, data["components"]))
+
+    def _row(self, find: Callable[[Any], T], key: object, at: Pointer) -> T | None:
+        """Look a name up; what is not found becomes a finding with near names."""
+        try:
+            return find(key)
+        except UnknownRow as unknown:
+            near = " or ".join(repr(name) for name in unknown.close)
+            hint = f"did you mean {near}? " if near else ""
+            self.findings.append(
+                Finding(
+                    f"unknown-{unknown.kind}",
+                    f"no {unknown.kind.replace('-', ' ')} {key!r} in the catalogue",
+                    f"{hint}'gpugen catalog {unknown.section}' lists them",
+                    at,
+                )
+            )
+            return None
+
+    def _kubernetes(self, data: Mapping[str, Any]) -> Kubernetes | None:
+        at = ROOT / "kubernetes"
+        distribution = self._row(
+            self.catalog.distribution, data["distribution"], at / "distribution"
+        )
+        if distribution is None:
+            return None
+        return Kubernetes(
+            version=data["version"],
+            minor=int(data["version"].partition(".")[2]),
+            distribution=distribution,
+            container_runtime=data["containerRuntime"],
+            at=at,
+        )
+
+    def _pool(
+        self,
+        data: Mapping[str, Any],
+        index: int,
+        distribution: Distribution | None,
+        strategies: tuple[str, ...],
+    ) -> NodePool | None:
+        pool, at = data["pools"][index], ROOT / "pools" / index
+        gpu = self._row(self.catalog.gpu, pool["gpu"]["model"], at / "gpu" / "model")
+        host = self._host(index, gpu)
+        if gpu is None or host is None:
+            return None
+        count = pool["gpu"]["count"]
+        mig = _mig(pool.get("mig"), count, at, distribution)
+        sharing = _sharing(pool.get("sharing"), at / "sharing")
+        return NodePool(
+            name=pool["name"],
+            description=pool["description"],
+            gpu=gpu,
+            gpu_count=count,
+            hosts=tuple(_host_line(line, at / "hosts" / i) for i, line in enumerate(pool["hosts"])),
+            labels=dict(sorted(pool["labels"].items())),
+            taints=tuple(
+                Taint(t["key"], t["value"], t["effect"], at / "taints" / i)
+                for i, t in enumerate(pool["taints"])
+            ),
+            mig=mig,
+            sharing=sharing,
+            host=host,
+            prediction=predict(pool["name"], gpu, count, mig, sharing, host.driver, strategies),
+            at=at,
+        )
+
+    def _host(self, index: int, gpu: GpuModel | None) -> HostSettings | None:
+        """Merge a pool's host settings over the defaults; each value points to where it stands."""
+        defaults = self.stated.get("hostDefaults", {})
+        own = self.stated["pools"][index].get("host", {})
+        at = ROOT / "pools" / index / "host"
+        schema = root_schema()
+        merged = {
+            key: {**defaults[key], **own[key]}
+            if key in own and key in defaults and isinstance(own[key], dict)
+            else own.get(key, defaults.get(key))
+            for key in sorted({*defaults, *own})
+        }
+        data = fill({"driver": {}, **merged}, schema["$defs"]["host"], schema)
+
+        def where(*path: str) -> Pointer:
+            value: Any = own
+            for part in path:
+                if not isinstance(value, dict) or part not in value:
+                    return _extend(ROOT / "hostDefaults", path)
+                value = value[part]
+            return _extend(at, path)
+
+        driver = self._driver(data["driver"], where, ROOT / "pools" / index)
+        toolkit = data.get("containerToolkit", {}).get("version", "")
+        system = data.get("os", "")
+        if not system:
+            self._missing("os", "the operating system", "os: ubuntu-24.04", index)
+        if not toolkit:
+            self._missing(
+                "container-toolkit-version",
+                "the version of the container toolkit",
+                'containerToolkit: {version: "1.20.0"}',
+                index,
+            )
+        row = self._row(self.catalog.operating_system, system, where("os")) if system else None
+        if row is None or driver is None or not toolkit or gpu is None:
+            return None
+        return HostSettings(
+            os=row,
+            architecture=data.get("architecture", "") or gpu.host_architectures[0],
+            driver=driver,
+            container_toolkit_version=toolkit,
+            repositories=_repositories(data.get("repositories"), where("repositories")),
+            at=at if own else ROOT / "hostDefaults",
+        )
+
+    def _driver(
+        self, data: Mapping[str, Any], where: Callable[..., Pointer], pool: Pointer
+    ) -> Driver | None:
+        method = DriverMethod(data["method"])
+        version = data.get("version", "")
+        branch: DriverBranch | None = None
+        if version:
+            number = int(version.partition(".")[0])
+            branch = self._row(self.catalog.driver_branch, number, where("driver", "version"))
+            if branch is None:
+                return None
+        elif method is not DriverMethod.NONE:
+            self._missing("driver-version", "the driver's version", "driver: {version: …}", pool)
+            return None
+        return Driver(
+            method=method,
+            version=version,
+            branch=branch,
+            kernel_modules=KernelModules(data["kernelModules"]),
+            at=where("driver"),
+        )
+
+    def _missing(self, what: str, words: str, example: str, pool: int | Pointer) -> None:
+        at = pool if isinstance(pool, Pointer) else ROOT / "pools" / pool
+        self.findings.append(
+            Finding(
+                f"host-missing-{what}",
+                f"{words} of these hosts is stated neither in hostDefaults nor in the pool",
+                f"write it under hostDefaults or in the pool's host, for example {example}",
+                at,
+            )
+        )
+
+
+def _extend(pointer: Pointer, path: tuple[str, ...]) -> Pointer:
+    for part in path:
+        pointer = pointer / part
+    return pointer
+
+
+def _access(data: Mapping[str, Any]) -> Access:
+    return Access(
+        ssh_user=data["ssh"].get("user", ""),
+        ssh_become=data["ssh"]["become"],
+        kubeconfig_context=data.get("kubeconfigContext", ""),
+        cluster_uid=data.get("clusterUID", ""),
+        node_names=data["nodeNames"],
+        at=ROOT / "access",
+    )
+
+
+def _mig(
+    data: Mapping[str, Any] | None, gpu_count: int, pool: Pointer, distribution: Distribution | None
+) -> Mig:
+    at = pool / "mig"
+    default = MigManager.CLUSTER
+    if distribution is not None and not distribution.has_kubelet_unit:
+        default = MigManager.HOST
+    if data is None:
+        return Mig(MigStrategy.NONE, default, (), at)
+    layout = tuple(
+        MigEntry(
+            gpus=tuple(range(gpu_count))
+            if entry["gpus"] == "all"
+            else tuple(sorted(entry["gpus"])),
+            profiles=dict(sorted(entry["profiles"].items())),
+            at=at / "layout" / i,
+        )
+        for i, entry in enumerate(data.get("layout", ()))
+    )
+    manager = MigManager(data["manager"]) if "manager" in data else default
+    return Mig(MigStrategy(data["strategy"]), manager, layout, at)
+
+
+def _sharing(data: Mapping[str, Any] | None, at: Pointer) -> Sharing:
+    if data is None:
+        return Sharing(SharingMode.NONE, {}, rename=False, fail_requests_greater_than_one=True, at=at)
+    return Sharing(
+        mode=SharingMode(data["mode"]),
+        resources=dict(sorted(data["resources"].items())),
+        rename=data["rename"],
+        fail_requests_greater_than_one=data["failRequestsGreaterThanOne"],
+        at=at,
+    )
+
+
+def _repositories(data: Mapping[str, Any] | None, at: Pointer) -> Repositories | None:
+    if data is None:
+        return None
+    return Repositories(data["baseURL"], data["keyFile"], data["fingerprint"], at)
+
+
+def _host_line(line: str | Mapping[str, Any], at: Pointer) -> HostLine:
+    if isinstance(line, str):
+        return HostLine(line, "", "", "", {}, at)
+    return HostLine(
+        pattern=line["name"],
+        node_name=line.get("nodeName", ""),
+        address=line.get("address", ""),
+        description=line["description"],
+        variables=dict(sorted(line["variables"].items())),
+        at=at,
+    )
+
+
+def _images(data: Mapping[str, Any]) -> Images:
+    return Images(
+        registry=data.get("registry", ""),
+        pull_secrets=tuple(data["pullSecrets"]),
+        digests=dict(sorted(data["digests"].items())),
+        at=ROOT / "images",
+    )
+
+
+def _delivery(data: Mapping[str, Any], cluster: str) -> Delivery:
+    return Delivery(
+        engine=data["engine"],
+        repo_url=data.get("repoURL", ""),
+        revision=data["revision"],
+        path=data.get("path", f"out/{cluster}/kustomize"),
+        argocd=data["argocd"],
+        flux=data["flux"],
+        at=ROOT / "delivery",
+    )
+
+
+def _options(spec: ClusterSpec, stated: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Decide which components are on and fill their options; sorted by name."""
+    result: dict[str, Mapping[str, Any]] = {}
+    for name in components.names():
+        word = stated.get(name)
+        if word is False or (word is None and not components.find(name).is_due(spec)):
+            continue
+        schema = components.options_schema(name) or {}
+        result[name] = fill(word if isinstance(word, dict) else {}, schema, schema)
+    return result
