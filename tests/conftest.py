@@ -1,0 +1,66 @@
+"""Fixtures that more than one folder of tests uses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from readers import crd, golang, programs
+from readers import crds as crd_sets
+from readers.table import Group, table
+
+HOW = "python tests/readers/build.py"
+
+
+def _missing(name: str, group: Group, why: str = "it was not built") -> NoReturn:
+    """Skip a test for want of a reader, or fail where readers are required.
+
+    GPUGEN_REQUIRE_TOOLS: 1 requires the core group, `all` requires every reader.
+    """
+    required = os.environ.get("GPUGEN_REQUIRE_TOOLS", "")
+    message = f"reader {name!r} is missing: {why}; `{HOW} {name}` builds it"
+    if required == "all" or (required == "1" and group is Group.CORE):
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def reader() -> Callable[[str], Path]:
+    """Return a function from a reader's name to its program."""
+
+    def find(name: str) -> Path:
+        group = table().build_of(name).group
+        try:
+            path = programs.program(name)
+        except golang.UnavailableError as problem:
+            _missing(name, group, str(problem))
+        if path is None:
+            _missing(name, group)
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def crds() -> Callable[[str], list[Path]]:
+    """Return a function from the name of a CRD set to upstream's files."""
+
+    def find(name: str) -> list[Path]:
+        files = crd_sets.crds(name)
+        if not files:
+            _missing(f"crds-{name}", table().crd_set(name).group)
+        return files
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def judge_custom_resource(
+    crds: Callable[[str], list[Path]],
+) -> Callable[[dict[str, Any]], list[str]]:
+    """Return a function from a custom resource to what upstream's CRD says against it."""
+    files = [path for crd_set in table().crd_sets for path in crds(crd_set.name)]
+    return lambda resource: crd.judge(resource, files)

@@ -1,0 +1,1 @@
+"""The real programs and schemas that judge what gpugen writes."""
