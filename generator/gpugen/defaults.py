@@ -11,25 +11,25 @@ def fill(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
 
     root: the schema that ``$ref`` points into. A mapping meets the mapping branch of a ``oneOf``.
     """
-    if not isinstance(value, dict | list):
-        return value
-    schema = _resolved(schema, root)
     if isinstance(value, list):
-        items = schema.get("items")
+        items = _resolved(schema, root).get("items")
         return [fill(item, items, root) for item in value] if items else value
-    for branch in schema.get("oneOf", ()):
-        if "properties" in (resolved := _resolved(branch, root)):
-            schema = resolved
-    properties = schema.get("properties")
-    if not properties:
+    if not isinstance(value, dict):
         return value
     result = dict(value)
-    for key, part in properties.items():
+    for key, part in _properties(schema, root).items():
         if key in result:
             result[key] = fill(result[key], part, root)
         elif "default" in (part := _resolved(part, root)):
             result[key] = fill(part["default"], part, root)
     return result
+
+
+def _properties(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the properties of a mapping's schema, or of the first branch that has any."""
+    schema = _resolved(schema, root)
+    branches = [schema, *(_resolved(branch, root) for branch in schema.get("oneOf", ()))]
+    return next((b["properties"] for b in branches if "properties" in b), {})
 
 
 def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:

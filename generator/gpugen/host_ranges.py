@@ -14,12 +14,12 @@ MOST = 20_000  # hosts of one range and of one cluster
 _RANGE = re.compile(r"\[([0-9]+|[a-z]):([0-9]+|[a-z])(?::([0-9]+))?\]")
 
 
-class RangeFault(ValueError):
+class RangeError(ValueError):
     """A range that Ansible refuses or that is empty; the text says why."""
 
 
 def count(pattern: str) -> int:
-    """Count the hosts of a pattern without listing them. Raises RangeFault."""
+    """Count the hosts of a pattern without listing them. Raises RangeError."""
     total = 1
     for match in _RANGE.finditer(pattern):
         total *= len(_values(match))
@@ -27,7 +27,7 @@ def count(pattern: str) -> int:
 
 
 def expand(pattern: str) -> Iterator[str]:
-    """List the hosts of a pattern in Ansible's order. Raises RangeFault."""
+    """List the hosts of a pattern in Ansible's order. Raises RangeError."""
     if "[" not in pattern:
         yield pattern
         return
@@ -44,18 +44,18 @@ def _values(match: re.Match[str]) -> list[str]:
     """Return the values of one bracket; numbers keep the width of the lower bound."""
     low, high, step = match[1], match[2], int(match[3] or 1)
     if low.isdigit() != high.isdigit():
-        raise RangeFault(f"range {match[0]} mixes a letter and a number")
+        raise RangeError(f"range {match[0]} mixes a letter and a number")
     if low.isdigit():
         if len(low) > 1 and low[0] == "0" and len(low) != len(high):
-            raise RangeFault(f"range {match[0]} writes its bounds with different numbers of digits")
+            raise RangeError(f"range {match[0]} writes its bounds with different numbers of digits")
         width = len(low) if low[0] == "0" else 0
         numbers = range(int(low), int(high) + 1, step)
         if len(numbers) > MOST:
-            raise RangeFault(f"range {match[0]} has {len(numbers)} hosts; {MOST} are the most")
+            raise RangeError(f"range {match[0]} has {len(numbers)} hosts; {MOST} are the most")
         values = [str(n).zfill(width) for n in numbers]
     else:
         letters = string.ascii_lowercase
         values = list(letters[letters.index(low) : letters.index(high) + 1 : step])
     if not values:
-        raise RangeFault(f"range {match[0]} is empty: it runs backwards")
+        raise RangeError(f"range {match[0]} is empty: it runs backwards")
     return values

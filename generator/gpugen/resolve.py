@@ -294,7 +294,9 @@ def _mig(
 
 def _sharing(data: Mapping[str, Any] | None, at: Pointer) -> Sharing:
     if data is None:
-        return Sharing(SharingMode.NONE, {}, rename=False, fail_requests_greater_than_one=True, at=at)
+        return Sharing(
+            SharingMode.NONE, {}, rename=False, fail_requests_greater_than_one=True, at=at
+        )
     return Sharing(
         mode=SharingMode(data["mode"]),
         resources=dict(sorted(data["resources"].items())),

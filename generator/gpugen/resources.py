@@ -185,7 +185,9 @@ def _driver_labels(version: str) -> dict[str, str]:
         return {}
     major, minor, revision = (*version.split("."), "")[:3]
     values = (version, major, minor, revision, major, minor, revision)
-    return {f"nvidia.com/cuda.driver{part}": v for part, v in zip(_DRIVER_PARTS, values, strict=True)}
+    return {
+        f"nvidia.com/cuda.driver{part}": v for part, v in zip(_DRIVER_PARTS, values, strict=True)
+    }
 
 
 def _cuda_labels(branch: DriverBranch | None) -> dict[str, str]:
@@ -194,7 +196,9 @@ def _cuda_labels(branch: DriverBranch | None) -> dict[str, str]:
         return {}
     major, minor = branch.cuda.split(".")
     values = (branch.cuda, major, minor, major, minor)
-    return {f"nvidia.com/cuda.runtime{part}": v for part, v in zip(_CUDA_PARTS, values, strict=True)}
+    return {
+        f"nvidia.com/cuda.runtime{part}": v for part, v in zip(_CUDA_PARTS, values, strict=True)
+    }
 
 
 def _whole_gpu_labels(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -20,6 +20,10 @@ class MigProfile:
     engines: Mapping[str, int]
     memory_mib: int | None
     multiprocessors: int | None
+    smi_id: int | None = None  # as nvidia-smi mig -lgip prints it
+    nvml: str = ""  # after NVML_GPU_INSTANCE_PROFILE_
+    min_branch: int | None = None
+    compute_instances: tuple[int, ...] = ()  # slices that a compute instance in it may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,10 @@ class MigGeometry:
     min_driver: str
     confidence: str
     source: tuple[str, ...]
+    layout: str = ""  # seven-slice, four-slice, two-slice
+    nvml_total_mib: int | None = None  # total that the profile names follow from
+    placement_confidence: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +68,7 @@ class GpuModel:
     )
     needs_nvlsm: bool
     imex: str
-    is_mig_capable: bool
+    is_mig_capable: bool | None  # None: not documented
     geometry: MigGeometry | None  # None: not capable, or not documented
     kernel_modules: str  # proprietary-only, both, open-only
     min_driver: str  # empty: unknown, use min_branch
@@ -69,6 +77,16 @@ class GpuModel:
     confidence: str
     source: tuple[str, ...]
     notes: tuple[str, ...]
+    gfd_products: tuple[str, ...] = ()  # several: boards with one PCI id and different names
+    former_nvml_names: tuple[str, ...] = ()
+    other_memory_mib: tuple[int, ...] = ()  # totals in the other ECC mode
+    subsystem_filters: tuple[str, ...] = ()  # device-filter values from mig-parted 0.15
+    candidate_geometry: str = ""  # plausible, not confirmed: needs a row of the user's
+    mig_min_driver: str = ""
+    mig_excluded_drivers: tuple[str, ...] = ()
+    mig_min_vbios: str = ""
+    mig_needs: str = ""  # e.g. display mode compute
+    cloud: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +139,16 @@ class Release:
 
     id: str
     images: Mapping[str, Mapping[str, str]]  # component -> {repository, tag}
+    row: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesMinor:
+    """A minor version of Kubernetes and whether gpugen renders for it."""
+
+    id: str  # 1.36
+    status: str  # supported upstream, end of life
+    is_supported: bool
+    reason: str  # why not, or what to mind
+    end_of_life: str  # date; empty: unknown
     row: Mapping[str, Any]

@@ -52,6 +52,8 @@ class Plan:
     """All contributions merged, in order."""
 
     objects: tuple[Placed, ...]
+    node_labels: Mapping[str, Mapping[str, str]]
+    initial_labels: Mapping[str, Mapping[str, str]]
     host_variables: Mapping[str, Mapping[str, Any]]
     cluster_variables: Mapping[str, Any]
     roles: tuple[str, ...]

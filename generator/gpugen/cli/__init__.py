@@ -1,0 +1,136 @@
+"""The command line: parse, call the pipeline, print, exit. One module per command."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from gpugen.errors import ExitCode, GpugenError
+
+COMMANDS = {
+    "init": "Write a starter repository: a spec, editor, pre-commit and CI files.",
+    "validate": "Judge specs: schema, then all cross-checks.",
+    "render": "Render specs into out/, or compare with what is there.",
+    "explain": "Explain a check, a field of the spec, or where a value came from.",
+    "catalog": "Look up GPU models, drivers, systems, distributions and releases.",
+    "mig": "Check, list and solve MIG layouts.",
+    "schema": "Print or write the schema for editors.",
+    "completion": "Print the completion script of a shell.",
+}
+
+
+class _Commands(click.Group):
+    """Subcommands that are imported only when called; ``--help`` imports none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"gpugen.cli.{cmd_name}").COMMAND
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, 1)
+            if near:
+                error.message += f" Did you mean {near[0]!r}?"
+            raise
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from gpugen import __version__
+
+        click.echo(f"gpugen {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    "gpugen",
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with 'gpugen init', then edit, 'gpugen validate', 'gpugen render', git commit.",
+)
+@click.option(
+    "-V",
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Print the version.",
+)
+def main() -> None:
+    """One GPU spec per cluster in; Ansible for the hosts and Kustomize for Kubernetes out."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command line and return its exit code; nothing escapes but a second interrupt."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        result: Any = main.main(arguments, prog_name="gpugen", standalone_mode=False)
+    except click.exceptions.Abort:
+        return ExitCode.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except GpugenError as error:
+        return _report(error)
+    except KeyboardInterrupt:
+        click.echo("interrupted; nothing half-written is left behind", err=True)
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return ExitCode.DONE
+    except Exception as error:  # noqa: BLE001 - the boundary: a bug is told apart from a fault
+        return _report_bug(error)
+    return result if isinstance(result, int) else ExitCode.DONE
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise SystemExit(int(ExitCode.TERMINATED))
+
+
+def _report(error: GpugenError) -> int:
+    from gpugen.report import printable
+
+    click.echo(f"gpugen: {printable(error.message)}", err=True)
+    if error.hint:
+        click.echo(f"    hint {printable(error.hint)}", err=True)
+    return error.exit_code
+
+
+def _report_bug(error: Exception) -> int:
+    """Say where gpugen failed without a word of the spec."""
+    import traceback
+
+    from gpugen import __version__
+
+    frames = traceback.extract_tb(error.__traceback__)[-4:]
+    where = " < ".join(
+        f"{frame.filename.rpartition('gpugen/')[2]}:{frame.lineno}" for frame in reversed(frames)
+    )
+    click.echo(
+        f"gpugen: this is a bug of gpugen {__version__}: {type(error).__name__} at {where}\n"
+        "    hint report it with the command and, if you may, the spec; nothing was written for"
+        " the cluster at hand",
+        err=True,
+    )
+    return ExitCode.BUG

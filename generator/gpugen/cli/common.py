@@ -1,0 +1,98 @@
+"""What several commands share: the repository, cluster arguments, printing of findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from gpugen.errors import UsageError
+from gpugen.model.finding import Severity
+from gpugen.pipeline import INVENTORIES, SPEC, Outcome, Workspace, find_root
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def root_option(function: F) -> F:
+    """Add ``--root``."""
+    return click.option(
+        "--root",
+        type=click.Path(path_type=Path, file_okay=False, exists=True),
+        help="Root of the repository; default: the nearest folder above with inventories/.",
+    )(function)
+
+
+def output_option(function: F) -> F:
+    """Add ``--output``, the form in which findings are printed."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["text", "json", "sarif", "github"]),
+        default="text",
+        show_default=True,
+        help="Form of the findings.",
+    )(function)
+
+
+def open_workspace(root: Path | None) -> Workspace:
+    """Open the repository at ``--root`` or around the current folder."""
+    if root is not None and not (root / INVENTORIES).is_dir():
+        raise UsageError(f"{root} has no folder {INVENTORIES}/")
+    return Workspace(root.resolve() if root else find_root(Path.cwd()))
+
+
+def spec_paths(workspace: Workspace, arguments: Sequence[str]) -> list[Path]:
+    """Return the spec files that cluster arguments name; none means all of the repository.
+
+    Raises UsageError: no such cluster or file, or no repository to take all of.
+    """
+    if arguments:
+        return list(dict.fromkeys(_spec_path(workspace, argument) for argument in arguments))
+    if workspace.root is None:
+        raise UsageError(
+            f"no folder {INVENTORIES}/ here or above", "run 'gpugen init', or name a spec file"
+        )
+    clusters = workspace.clusters()
+    if not clusters:
+        raise UsageError(
+            f"no cluster below {workspace.root / INVENTORIES}",
+            f"a cluster is a folder with {SPEC}; 'gpugen init' writes one",
+        )
+    return [workspace.spec_path(name) for name in clusters]
+
+
+def _spec_path(workspace: Workspace, argument: str) -> Path:
+    known = workspace.clusters()
+    if argument in known:
+        return workspace.spec_path(argument)
+    path = Path(argument)
+    if path.is_dir() and (path / SPEC).is_file():
+        path = path / SPEC
+    if path.is_file() or path.is_symlink():
+        return path
+    from difflib import get_close_matches
+
+    near = get_close_matches(argument, known, 1)
+    raise UsageError(
+        f"no cluster and no file {argument!r}",
+        f"did you mean {near[0]!r}?" if near else f"clusters: {', '.join(known[:10]) or 'none'}",
+    )
+
+
+def print_findings(
+    outcomes: Sequence[Outcome], workspace: Workspace, output: str, *, ending: str = ""
+) -> None:
+    """Print all findings: text and annotations for people to stderr, JSON and SARIF to stdout."""
+    from gpugen.report import render_findings
+
+    text = render_findings(outcomes, output, extra=workspace.catalog.findings, ending=ending)
+    if text:
+        click.echo(text, err=output in ("text", "github"), nl=False)
+
+
+def has_errors(outcomes: Sequence[Outcome], workspace: Workspace, *, strict: bool = False) -> bool:
+    """Tell whether any finding stops the run; under ``strict`` a warning does."""
+    findings = [f for o in outcomes for f in o.findings] + workspace.catalog.findings
+    return any(strict or f.severity is Severity.ERROR for f in findings)

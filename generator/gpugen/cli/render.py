@@ -1,0 +1,157 @@
+"""``gpugen render``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from gpugen import write
+from gpugen.cli.common import (
+    has_errors,
+    open_workspace,
+    output_option,
+    print_findings,
+    root_option,
+    spec_paths,
+)
+from gpugen.errors import ExitCode, UsageError
+from gpugen.pipeline import Outcome, Workspace
+
+
+@click.command("render")
+@click.argument("clusters", nargs=-1, metavar="[CLUSTER]...")
+@click.option("--check", is_flag=True, help="Write nothing; exit 3 if out/ differs from the specs.")
+@click.option("--diff", is_flag=True, help="Write nothing; print how out/ would change.")
+@click.option("--force", is_flag=True, help="Take over files that were edited or are not ours.")
+@click.option("--prune", is_flag=True, help="Delete the output of clusters whose spec is gone.")
+@click.option("--verify", is_flag=True, help="Hold every object against the Kubernetes client.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder to render into; default: out/ below the root.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print findings only.")
+@output_option
+@root_option
+def COMMAND(  # noqa: N802 - one name for every command's module
+    clusters: tuple[str, ...],
+    check: bool,
+    diff: bool,
+    force: bool,
+    prune: bool,
+    verify: bool,
+    out: Path | None,
+    quiet: bool,
+    output: str,
+    root: Path | None,
+) -> int:
+    """Render specs into out/<cluster>; none means all clusters.
+
+    Nothing is written for any cluster while one of those asked for has an error. Files that were
+    edited by hand, or that gpugen did not write, stop the run before a byte is written.
+    """
+    workspace = open_workspace(root)
+    paths = spec_paths(workspace, clusters)
+    for path in paths:
+        if not workspace.owns(path):
+            raise UsageError(
+                f"{path} is not a cluster of this repository",
+                "render takes clusters below inventories/; 'gpugen validate' judges any file",
+            )
+    assert workspace.root is not None
+    folder = out if out is not None else workspace.root / "out"
+    outcomes = [workspace.judge(path) for path in paths]
+    wrong = has_errors(outcomes, workspace)
+    ending = "; nothing written" if wrong or check or diff else ""
+    print_findings(outcomes, workspace, output, ending=ending)
+    if wrong:
+        return ExitCode.SPEC_IS_WRONG
+    if verify:
+        _verify(workspace, outcomes)
+    if check or diff:
+        return _compare(workspace, outcomes, folder, whole=not clusters, check=check, diff=diff)
+    for outcome in outcomes:
+        _write(workspace, outcome, folder, force=force, quiet=quiet)
+    if not clusters:
+        _orphans(workspace, folder, prune=prune, force=force, quiet=quiet)
+    return ExitCode.DONE
+
+
+def _verify(workspace: Workspace, outcomes: Sequence[Outcome]) -> None:
+    from gpugen.conform import verify
+
+    for outcome in outcomes:
+        assert outcome.spec is not None
+        verify(outcome.spec)
+
+
+def _write(
+    workspace: Workspace, outcome: Outcome, folder: Path, *, force: bool, quiet: bool
+) -> None:
+    assert outcome.spec is not None
+    name = outcome.spec.name
+    inputs = workspace.inputs(outcome)
+    if write.is_current(folder, name, inputs):
+        changes: list[write.Change] = []
+    else:
+        tree = workspace.build(outcome)
+        changes = write.write(
+            tree, folder, name, inputs=inputs, spec_source=outcome.spec.source, force=force
+        )
+    if not quiet:
+        click.echo(f"{name}: {_summary(changes)}", err=True)
+
+
+def _summary(changes: Sequence[write.Change]) -> str:
+    if not changes:
+        return "unchanged"
+    kinds = sorted({change.kind for change in changes})
+    return ", ".join(f"{sum(c.kind == kind for c in changes)} {kind}" for kind in kinds)
+
+
+def _compare(
+    workspace: Workspace,
+    outcomes: Sequence[Outcome],
+    folder: Path,
+    *,
+    whole: bool,
+    check: bool,
+    diff: bool,
+) -> int:
+    """Compare without writing; say what differs, and under ``--diff`` how."""
+    differs = False
+    for outcome in outcomes:
+        assert outcome.spec is not None
+        name = outcome.spec.name
+        tree = workspace.build(outcome)
+        changes = write.compare(tree, folder, name, workspace.inputs(outcome))
+        differs = differs or bool(changes)
+        if diff:
+            for line in write.diff(tree, folder, name):
+                click.echo(line)
+        else:
+            for change in changes:
+                click.echo(f"{folder.name}/{name}/{change.path}: {change.kind}", err=True)
+    if whole:
+        for name in write.orphans(folder, workspace.clusters()):
+            click.echo(f"{folder.name}/{name}: its spec is gone; --prune deletes it", err=True)
+            differs = True
+    if differs and check:
+        click.echo("out/ differs from the specs; run 'gpugen render' and commit", err=True)
+    return ExitCode.DIFFERENCE if differs and check else ExitCode.DONE
+
+
+def _orphans(workspace: Workspace, folder: Path, *, prune: bool, force: bool, quiet: bool) -> None:
+    for name in write.orphans(folder, workspace.clusters()):
+        if not prune:
+            click.echo(
+                f"warning [output-without-spec] {folder.name}/{name} has no spec any more\n"
+                "    hint 'gpugen render --prune' deletes what gpugen wrote there",
+                err=True,
+            )
+            continue
+        changes = write.prune(folder, name, force=force)
+        if not quiet:
+            click.echo(f"{name}: {_summary(changes)}", err=True)

@@ -1,0 +1,42 @@
+"""``gpugen schema``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from gpugen.errors import ExitCode, GpugenError
+
+
+def editor_schema() -> str:
+    """Return the schema for editors: the root with the options of every component, as text."""
+    from gpugen.validate import combined_schema
+
+    return json.dumps(combined_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+@click.command("schema")
+@click.option(
+    "--write",
+    "target",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write it to a file, such as schemas/cluster.editor.schema.json.",
+)
+@click.option("--check", is_flag=True, help="Exit 3 if the file of --write is stale.")
+def COMMAND(target: Path | None, check: bool) -> int:  # noqa: N802 - one name per command module
+    """Print the schema that editors complete and check specs with."""
+    text = editor_schema()
+    if target is None:
+        click.echo(text, nl=False)
+        return ExitCode.DONE
+    try:
+        current = target.read_text("utf-8") if target.is_file() else None
+        if check:
+            return ExitCode.DONE if current == text else ExitCode.DIFFERENCE
+        if current != text:
+            target.write_text(text, "utf-8", newline="\n")
+    except OSError as error:
+        raise GpugenError(f"{target}: {error.strerror}") from error
+    return ExitCode.DONE

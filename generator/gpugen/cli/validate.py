@@ -1,0 +1,36 @@
+"""``gpugen validate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gpugen.cli.common import (
+    has_errors,
+    open_workspace,
+    output_option,
+    print_findings,
+    root_option,
+    spec_paths,
+)
+from gpugen.errors import ExitCode
+
+
+@click.command("validate")
+@click.argument("clusters", nargs=-1, metavar="[CLUSTER|FILE]...")
+@click.option("--strict", is_flag=True, help="Let warnings count as errors.")
+@output_option
+@root_option
+def COMMAND(  # noqa: N802 - one name for every command's module
+    clusters: tuple[str, ...], strict: bool, output: str, root: Path | None
+) -> int:
+    """Judge specs: schema first, then all cross-checks, every finding of a stage at once.
+
+    CLUSTER is a folder below inventories/, FILE any spec; none means all clusters.
+    """
+    workspace = open_workspace(root)
+    outcomes = [workspace.judge(path) for path in spec_paths(workspace, clusters)]
+    failed = has_errors(outcomes, workspace, strict=strict)
+    print_findings(outcomes, workspace, output)
+    return ExitCode.SPEC_IS_WRONG if failed else ExitCode.DONE

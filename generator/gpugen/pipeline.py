@@ -1,0 +1,203 @@
+"""Stages 1 to 6 in order, the only file that knows them all."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gpugen import assets
+from gpugen.catalog import Catalog
+from gpugen.load import Document, Reader, load
+from gpugen.model.finding import ROOT, Finding, Pointer, is_fatal
+from gpugen.model.spec import ClusterSpec
+from gpugen.model.tree import Tree
+
+INVENTORIES = "inventories"
+SPEC = "cluster.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the stages made of one spec file. spec is None where they could not go on."""
+
+    path: Path
+    document: Document | None
+    spec: ClusterSpec | None
+    findings: list[Finding]
+    keys: Mapping[str, bytes] = field(default_factory=dict)  # repository keys by their path
+
+
+class Workspace:
+    """A user's repository: its specs, its additions to the catalogue; read once per run."""
+
+    def __init__(self, root: Path | None) -> None:
+        """Take the repository's root; None judges specs that belong to no repository."""
+        self.root = root
+        self.catalog = Catalog(root / "catalog" if root else None)
+        self.reader = Reader()
+
+    def clusters(self) -> list[str]:
+        """List the clusters: folders below inventories/ whose name does not begin with ``_``."""
+        if self.root is None:
+            return []
+        folder = self.root / INVENTORIES
+        return sorted(p.parent.name for p in folder.glob(f"[!_.]*/{SPEC}"))
+
+    def spec_path(self, cluster: str) -> Path:
+        """Return where the spec of a cluster lies."""
+        assert self.root is not None
+        return self.root / INVENTORIES / cluster / SPEC
+
+    def owns(self, path: Path) -> bool:
+        """Tell whether a spec is one of this repository's clusters."""
+        return self.root is not None and path.resolve().parent.parent == (
+            self.root / INVENTORIES
+        )
+
+    def judge(self, path: Path) -> Outcome:
+        """Load, validate, resolve and check one spec; every finding of a stage at once."""
+        from gpugen.validate import validate
+
+        at_home = self.owns(path)
+        boundary = self.root if self.root and _is_below(path, self.root) else path.parent
+        document, findings = load(path, boundary, self.reader)
+        if document is None or is_fatal(findings):
+            return Outcome(path, document, None, findings)
+        findings += validate(document.data)
+        if is_fatal(findings):
+            return Outcome(path, document, None, findings)
+        return self._judge_meaning(path, document, findings, at_home)
+
+    def _judge_meaning(
+        self, path: Path, document: Document, findings: list[Finding], at_home: bool
+    ) -> Outcome:
+        from gpugen import checks
+        from gpugen.resolve import resolve
+
+        data = document.data
+        if at_home and path.parent.name != data["name"]:
+            findings.append(_misnamed(path.parent.name, data["name"]))
+        spec, more = resolve(data, self.catalog, self._source(path))
+        findings += more
+        if spec is None:
+            return Outcome(path, document, None, findings)
+        for check in checks.discover():
+            findings += check.run(spec)
+        keys, more = self._keys(spec) if at_home else ({}, [])
+        findings += more
+        return Outcome(path, document, spec, findings, keys)
+
+    def _source(self, path: Path) -> str:
+        if self.root and _is_below(path, self.root):
+            return path.resolve().relative_to(self.root).as_posix()
+        return path.name
+
+    def _keys(self, spec: ClusterSpec) -> tuple[dict[str, bytes], list[Finding]]:
+        """Read the repository keys that the spec names."""
+        assert self.root is not None
+        keys: dict[str, bytes] = {}
+        findings = []
+        for pool in spec.pools:
+            repositories = pool.host.repositories
+            if repositories is None or repositories.key_file in keys:
+                continue
+            path = self.root / repositories.key_file
+            fault = _key_fault(path, self.root)
+            if fault:
+                findings.append(_bad_key(repositories.key_file, fault, repositories.at))
+            else:
+                keys[repositories.key_file] = path.read_bytes()
+        return keys, findings
+
+    def inputs(self, outcome: Outcome) -> str:
+        """Return one digest of all that the output follows from: spec, layers, catalogue, code."""
+        assert outcome.document is not None
+        digest = hashlib.sha256(product_digest().encode())
+        digest.update(self.catalog.user_digest().encode())
+        for source in outcome.document.sources:
+            digest.update(hashlib.sha256(self.reader.content(source)).digest())
+        for path, key in sorted(outcome.keys.items()):
+            digest.update(path.encode() + hashlib.sha256(key).digest())
+        return digest.hexdigest()
+
+    def build(self, outcome: Outcome) -> Tree:
+        """Plan and render a spec that has no errors."""
+        from gpugen.plan import plan
+        from gpugen.render import render
+
+        assert outcome.spec is not None
+        tree = render(outcome.spec, plan(outcome.spec))
+        for path, key in outcome.keys.items():
+            tree.add(f"ansible/files/{path}", key)
+        return tree
+
+
+@cache
+def product_digest() -> str:
+    """Return a digest of gpugen itself: code, catalogue, roles, schemas."""
+    digest = hashlib.sha256()
+    for name, folder in (
+        ("gpugen", assets.PACKAGE),
+        ("roles", assets.roles()),
+        ("schemas", assets.schemas()),
+    ):
+        for path in _files(folder):
+            digest.update(f"{name}/{path.relative_to(folder).as_posix()}\0".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    """List what a folder ships, sorted; not what Python or the wheel put beside it."""
+    skipped = {"__pycache__", "_assets"}
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix != ".pyc" and not skipped & set(path.parts)
+    )
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder)
+
+
+def _misnamed(folder: str, name: Any) -> Finding:
+    return Finding(
+        "cluster-name-folder",
+        f"the cluster is called {name!r} but lies in the folder {folder!r}",
+        f"write name: {folder}, or rename the folder; output goes to out/<name>",
+        ROOT / "name",
+    )
+
+
+def _key_fault(path: Path, root: Path) -> str:
+    """Say what is wrong with a repository's key file; empty if nothing is."""
+    if not path.is_file():
+        return "does not exist"
+    if not path.resolve().is_relative_to(root):
+        return "leads out of the repository"
+    start = path.read_bytes()[:65536]
+    if b"PRIVATE KEY" in start:
+        return "holds a private key"
+    if b"BEGIN PGP PUBLIC KEY BLOCK" not in start:
+        return "is not an ASCII-armoured public key"
+    return ""
+
+
+def _bad_key(key_file: str, fault: str, at: Pointer) -> Finding:
+    return Finding(
+        "repository-key-file",
+        f"the repository's key {key_file!r} {fault}",
+        "put the vendor's or mirror's public key there, as text (gpg --armor --export)",
+        at / "keyFile",
+    )
+
+
+def find_root(start: Path) -> Path | None:
+    """Return the nearest folder at or above ``start`` that has inventories/."""
+    start = start.resolve()
+    return next((f for f in (start, *start.parents) if (f / INVENTORIES).is_dir()), None)

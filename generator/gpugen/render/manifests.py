@@ -1,0 +1,63 @@
+"""The Kubernetes half: one folder per wave, in it cluster/ and one per pool, one object per file.
+
+``kustomization.yaml`` files are thin lists, so that controllers stay linear.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from gpugen.model.plan import KubeObject, Placed, Plan, Wave
+from gpugen.model.spec import ClusterSpec
+from gpugen.model.tree import Tree
+from gpugen.render.sync import delivery_annotations
+from gpugen.render.yaml_text import header, to_yaml
+
+ONCE = "cluster"  # the folder of what a cluster has once; no legal name of a pool
+
+
+def render_manifests(spec: ClusterSpec, plan: Plan, tree: Tree) -> None:
+    """Add kustomize/ to the tree."""
+    head = header(spec)
+    folders: defaultdict[Wave, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for placed in plan.objects:
+        folder = placed.pool or ONCE
+        name = _file_name(placed)
+        folders[placed.wave][folder].append(name)
+        value = _annotated(spec, placed)
+        tree.add(f"kustomize/{placed.wave}/{folder}/{name}", head + to_yaml(value))
+    for wave, pools in folders.items():
+        for folder, names in pools.items():
+            _kustomization(f"kustomize/{wave}/{folder}", names, head, tree)
+        _kustomization(f"kustomize/{wave}", list(pools), head, tree)
+    _kustomization("kustomize", [str(wave) for wave in folders], head, tree)
+
+
+def _file_name(placed: Placed) -> str:
+    """Name the file by kind and name, without the pool, which the folder says already."""
+    name = placed.object["metadata"]["name"]
+    if placed.pool:
+        name = name.removesuffix(f"-{placed.pool}")
+    return f"{placed.object['kind'].lower()}-{name.replace(':', '-')}.yaml"
+
+
+def _annotated(spec: ClusterSpec, placed: Placed) -> KubeObject:
+    """Return the object with what the delivery engine needs to know of it."""
+    notes = delivery_annotations(spec.delivery.engine, placed.wave, placed.object)
+    if not notes:
+        return placed.object
+    meta: dict[str, Any] = dict(placed.object["metadata"])
+    meta["annotations"] = dict(sorted({**meta.get("annotations", {}), **notes}.items()))
+    return {
+        key: meta if key == "metadata" else value for key, value in placed.object.items()
+    }
+
+
+def _kustomization(folder: str, resources: list[str], head: str, tree: Tree) -> None:
+    value = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": sorted(resources),
+    }
+    tree.add(f"{folder}/kustomization.yaml", head + to_yaml(value))
