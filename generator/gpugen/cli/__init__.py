@@ -32,7 +32,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"gpugen.cli.{cmd_name}").COMMAND
+        command = import_module(f"gpugen.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
 

@@ -9,7 +9,7 @@ from gpugen.errors import ExitCode
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def COMMAND(shell: str) -> int:  # noqa: N802 - one name per command module
+def command(shell: str) -> int:
     """Print the completion script of a shell.
 
     For bash: eval "$(gpugen completion bash)" in ~/.bashrc.

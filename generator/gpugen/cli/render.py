@@ -35,7 +35,7 @@ from gpugen.pipeline import Outcome, Workspace
 @click.option("-q", "--quiet", is_flag=True, help="Print findings only.")
 @output_option
 @root_option
-def COMMAND(  # noqa: N802 - one name for every command's module
+def command(
     clusters: tuple[str, ...],
     check: bool,
     diff: bool,

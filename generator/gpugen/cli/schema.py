@@ -25,7 +25,7 @@ def editor_schema() -> str:
     help="Write it to a file, such as schemas/cluster.editor.schema.json.",
 )
 @click.option("--check", is_flag=True, help="Exit 3 if the file of --write is stale.")
-def COMMAND(target: Path | None, check: bool) -> int:  # noqa: N802 - one name per command module
+def command(target: Path | None, check: bool) -> int:
     """Print the schema that editors complete and check specs with."""
     text = editor_schema()
     if target is None:
