@@ -24,11 +24,14 @@ NOTHING: Mapping[str, str] = {}
 _OWNER = {"app.kubernetes.io/managed-by": "gpugen", "app.kubernetes.io/part-of": "gpugen"}
 
 
-def image(spec: ClusterSpec, component: str) -> str:
-    """Return the image of a component: mirrored and pinned by digest where the spec says so."""
+def image(spec: ClusterSpec, component: str, *, version: str = "") -> str:
+    """Return the image of a component: mirrored and pinned by digest where the spec says so.
+
+    version: chosen for another component that this one must agree with.
+    """
     row = spec.release.images[component]
     repository, tag = row["repository"], row["tag"]
-    chosen = spec.options.get(component, {}).get("version", "")
+    chosen = version or spec.options.get(component, {}).get("version", "")
     if chosen:
         tag = f"v{chosen}"
     if component == "scheduler":
@@ -76,7 +79,7 @@ def config_map(
 def node_agent(
     name: str,
     spec: ClusterSpec,
-    pool: NodePool,
+    pool: NodePool | None,
     *,
     containers: Sequence[dict[str, Any]],
     init_containers: Sequence[dict[str, Any]] = (),
@@ -96,10 +99,12 @@ def node_agent(
 ) -> KubeObject:
     """Return the DaemonSet ``<name>-<pool>``, which runs on the pool's nodes whatever their taints.
 
+    pool: None for the one agent that runs on the nodes of every pool, ``<name>``.
     app: value of the pod label ``app`` by which the MIG manager waits for the agent.
     extra_node_selector: labels besides ``gpugen/pool`` by which the MIG manager pauses it.
     """
-    selector = {NAME_LABEL: name, POOL_LABEL: pool.name}
+    pool_label = {POOL_LABEL: pool.name} if pool else {}
+    selector = {NAME_LABEL: name, **pool_label}
     pod = pod_spec(
         spec,
         containers=containers,
@@ -108,7 +113,10 @@ def node_agent(
         service_account=service_account,
         priority=priority,
     )
-    pod["nodeSelector"] = {POOL_LABEL: pool.name, **extra_node_selector}
+    if pool:
+        pod["nodeSelector"] = {**pool_label, **extra_node_selector}
+    else:
+        pod["affinity"] = _on_any_pool()
     pod["tolerations"] = [{"operator": "Exists"}]
     if host_pid:
         pod["hostPID"] = True
@@ -123,7 +131,9 @@ def node_agent(
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
         "metadata": metadata(
-            f"{name}-{pool.name}", namespace=spec.namespaces.agents, labels=selector
+            f"{name}-{pool.name}" if pool else name,
+            namespace=spec.namespaces.agents,
+            labels=selector,
         ),
         "spec": {
             "selector": {"matchLabels": selector},
@@ -134,6 +144,12 @@ def node_agent(
             "template": _template(labels, checksum, annotations, pod),
         },
     }
+
+
+def _on_any_pool() -> dict[str, Any]:
+    terms = [{"matchExpressions": [{"key": POOL_LABEL, "operator": "Exists"}]}]
+    rule = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"nodeAffinity": rule}
 
 
 def deployment(
