@@ -1,0 +1,180 @@
+"""The catalogue: hardware, drivers, systems, distributions and releases as rows of data.
+
+Every row is one file below this folder, named after its id, so that a command reads only the rows
+it needs. A user's repository adds rows or overrides ours in its own ``catalog/*.yaml``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gpugen.catalog import reading, rows
+from gpugen.model.catalog import (
+    Distribution,
+    DriverBranch,
+    GpuModel,
+    KubernetesMinor,
+    MigGeometry,
+    OperatingSystem,
+    Release,
+)
+from gpugen.model.finding import Finding
+
+__all__ = ["Catalog", "UnknownRow"]
+
+_ID = re.compile(r"[a-z0-9][a-z0-9.-]*\Z")
+_T = TypeVar("_T")
+
+# section of a user's file -> folder here, and the word for one row of it
+SECTIONS = {
+    "gpus": ("gpus", "gpu-model"),
+    "migGeometries": ("mig", "mig-geometry"),
+    "drivers": ("drivers", "driver-branch"),
+    "operatingSystems": ("operating-systems", "operating-system"),
+    "distributions": ("distributions", "distribution"),
+    "releases": ("releases", "release"),
+    "kubernetes": ("kubernetes", "kubernetes-version"),
+}
+
+
+class UnknownRow(KeyError):  # noqa: N818 says what happened, like FileNotFoundError's siblings
+    """The catalogue has no such row.
+
+    kind: the word for a row, with hyphens. section: what ``gpugen catalog`` lists it under.
+    close: ids that may be meant, best first.
+    """
+
+    def __init__(self, kind: str, section: str, id: str, close: tuple[str, ...]) -> None:
+        super().__init__(id)
+        self.kind = kind
+        self.section = section
+        self.id = id
+        self.close = close
+
+    def __str__(self) -> str:
+        meant = f"; did you mean {' or '.join(self.close)}?" if self.close else ""
+        return f"the catalogue has no {self.kind.replace('-', ' ')} {self.id!r}{meant}"
+
+
+class Catalog:
+    """Rows by id: the user's own where their folder has them, else those that gpugen brings."""
+
+    def __init__(self, user_folder: Path | None = None) -> None:
+        self._user_folder = user_folder
+        self._user: dict[str, dict[str, Any]] | None = None
+        self._findings: list[Finding] = []
+        self._built: dict[tuple[str, str], Any] = {}
+
+    def findings(self) -> list[Finding]:
+        """Return what is wrong with the user's own catalogue; rows with an error are not used."""
+        self._user_rows()
+        return list(self._findings)
+
+    def gpu(self, id: str) -> GpuModel:
+        """Return a board with its geometry."""
+        return self._record("gpus", id, self._build_gpu)
+
+    def geometry(self, id: str) -> MigGeometry:
+        """Return a geometry, with the figures that hold for most of its boards."""
+        return self._record("migGeometries", id, rows.geometry)
+
+    def driver_branch(self, id: int) -> DriverBranch:
+        """Return a driver branch, e.g. 580."""
+        return self._record("drivers", str(id), rows.driver_branch)
+
+    def operating_system(self, id: str) -> OperatingSystem:
+        """Return a host system."""
+        return self._record("operatingSystems", id, rows.operating_system)
+
+    def distribution(self, id: str) -> Distribution:
+        """Return a Kubernetes distribution."""
+        return self._record("distributions", id, rows.distribution)
+
+    def release(self, id: str) -> Release:
+        """Return a set of component versions."""
+        return self._record("releases", id, rows.release)
+
+    def kubernetes(self, id: str) -> KubernetesMinor:
+        """Return a minor version of Kubernetes, e.g. ``1.36``."""
+        return self._record("kubernetes", id, rows.kubernetes)
+
+    def gpu_ids(self) -> tuple[str, ...]:
+        """List all boards, sorted."""
+        return self.ids("gpus")
+
+    def driver_branches(self) -> tuple[DriverBranch, ...]:
+        """List all driver branches, oldest first."""
+        return tuple(self.driver_branch(number) for number in sorted(map(int, self.ids("drivers"))))
+
+    def kubernetes_minors(self) -> tuple[KubernetesMinor, ...]:
+        """List the minor versions of Kubernetes that are known, oldest first."""
+        by_age = sorted(self.ids("kubernetes"), key=lambda minor: int(minor.partition(".")[2]))
+        return tuple(self.kubernetes(minor) for minor in by_age)
+
+    def ids(self, section: str) -> tuple[str, ...]:
+        """List the rows of a section: gpus, migGeometries, drivers, operatingSystems, ..."""
+        own = self._user_rows().get(section, {})
+        return tuple(sorted({*reading.shipped_ids(SECTIONS[section][0]), *own}))
+
+    def row(self, section: str, id: str) -> dict[str, Any]:
+        """Return a row as it is written.
+
+        Raises UnknownRow: neither the user nor gpugen has it.
+        """
+        own = self._user_rows().get(section, {})
+        folder, kind = SECTIONS[section]
+        if id in own:
+            found: dict[str, Any] = own[id]
+            return found
+        row = reading.shipped(folder, id) if _ID.match(id) else None
+        if row is None:
+            raise UnknownRow(kind, folder, id, self._close(section, id))
+        return row
+
+    def packages(self) -> dict[str, Any]:
+        """Return repositories, keys and package names per package family."""
+        return reading.table("packages")
+
+    def cuda(self) -> dict[str, Any]:
+        """Return which driver each CUDA toolkit needs at least."""
+        return reading.table("cuda")
+
+    def container_toolkit(self) -> dict[str, Any]:
+        """Return releases of the NVIDIA container toolkit, with the security floor."""
+        return reading.table("container-toolkit")
+
+    def _record(self, section: str, id: str, build: Callable[[str, dict[str, Any]], _T]) -> _T:
+        key = (section, id)
+        if key not in self._built:
+            self._built[key] = build(id, self.row(section, id))
+        record: _T = self._built[key]
+        return record
+
+    def _build_gpu(self, id: str, row: dict[str, Any]) -> GpuModel:
+        name = row.get("mig", {}).get("geometry", "")
+        if not name:
+            return rows.gpu(id, row, None)
+        general = self.geometry(name)
+        figures = self.row("migGeometries", name)
+        return rows.gpu(id, row, rows.geometry_of_board(general, figures, id))
+
+    def _user_rows(self) -> dict[str, dict[str, Any]]:
+        if self._user is None:
+            self._user = {}
+            if self._user_folder is not None and self._user_folder.is_dir():
+                from gpugen.catalog import user
+
+                self._user, self._findings = user.read(self._user_folder)
+        return self._user
+
+    def _close(self, section: str, id: str) -> tuple[str, ...]:
+        from difflib import get_close_matches
+
+        ids = self.ids(section)
+        wanted = id.lower().replace("_", "-").replace(" ", "-")
+        containing = [known for known in ids if wanted and wanted in known]
+        similar = get_close_matches(wanted, ids, n=3, cutoff=0.6)
+        return tuple(dict.fromkeys([*containing, *similar]))[:3]

@@ -1,0 +1,65 @@
+"""Reads catalogue files: natively where ryaml is installed, else by ruamel, with one result."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+
+
+def parse(text: str) -> Any:
+    """Return the plain data of one YAML document.
+
+    Raises ValueError: the text is not YAML.
+    """
+    try:
+        import ryaml
+    except ImportError:
+        return _parse_slowly(text)
+    try:
+        return ryaml.loads(text)
+    except ryaml.InvalidYamlError as error:
+        raise ValueError(str(error)) from error
+
+
+def _parse_slowly(text: str) -> Any:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return YAML(typ="safe", pure=True).load(text)
+    except YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+def shipped(section: str, id: str) -> dict[str, Any] | None:
+    """Return the row that gpugen brings; None: there is none of that name."""
+    try:
+        with open(f"{FOLDER}/{section}/{id}.yaml", encoding="utf-8") as file:  # noqa: PTH123 faster
+            row = parse(file.read())
+    except FileNotFoundError:
+        return None
+    assert isinstance(row, dict)
+    return row
+
+
+@cache
+def shipped_ids(section: str) -> tuple[str, ...]:
+    """List the rows of one section that gpugen brings, sorted."""
+    return tuple(
+        sorted(
+            n.removesuffix(".yaml")
+            for n in os.listdir(FOLDER / section)  # noqa: PTH208 names only
+            if n.endswith(".yaml")
+        )
+    )
+
+
+def table(name: str) -> dict[str, Any]:
+    """Return a table that has no rows of its own kind, such as packages."""
+    content = parse((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    assert isinstance(content, dict)
+    return content
