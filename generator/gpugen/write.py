@@ -1,0 +1,206 @@
+"""Stage 7: writes a tree below ``out/``, one transaction per cluster; or compares, writing nothing.
+
+Whatever gpugen did not write, or somebody edited since, is never changed without force. What that
+means is decided against the index ``.gpugen.json``; see ``writing.survey`` and ``writing.commit``.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from gpugen.errors import GpugenError, NotOursError
+from gpugen.model.tree import Tree
+from gpugen.writing import differences, files
+from gpugen.writing.commit import commit_changes, commit_fresh
+from gpugen.writing.index import INDEX, Index
+from gpugen.writing.lock import Lock
+from gpugen.writing.signals import Stopped, stopping
+from gpugen.writing.state import State, cluster_folder, has_only, index_of, look, look_for_deletion
+from gpugen.writing.survey import Change, Kind
+
+__all__ = [
+    "INDEX", "Change", "Index", "Kind", "Lock", "Stopped", "compare", "diff", "is_current",
+    "orphans", "prune", "read_index", "stopping", "write",
+]  # fmt: skip
+
+_MOST_NAMED = 10
+
+
+def read_index(folder: Path) -> Index | None:
+    """Return the index of a rendered folder, None where there is none that can be trusted.
+
+    Raises GpugenError: a newer gpugen wrote it.
+    """
+    try:
+        with files.folder(str(folder)) as root:
+            return index_of(root)[0]
+    except OSError:
+        return None
+
+
+def is_current(out: Path, cluster: str, inputs: str) -> bool:
+    """Tell whether the folder is exactly what these inputs gave, so that nothing need be rendered.
+
+    inputs: digest of everything that is read to render. Extra files, and a mode that git would
+    see, count as different.
+    """
+    with suppress(OSError, GpugenError), cluster_folder(out, cluster) as root:
+        if root is None:
+            return False
+        index, text = index_of(root)
+        if index is None or index.inputs != inputs or index.to_bytes() != text:
+            return False
+        return has_only(root, index.files)
+    return False
+
+
+def compare(
+    tree: Tree, out: Path, cluster: str, inputs: str, *, spec_source: str | None = None
+) -> list[Change]:
+    """List what stands there against what ``write`` would leave; writes nothing.
+
+    spec_source: None takes the one that the index names. Raises GpugenError: unreadable folder.
+    """
+    wanted = dict(tree)
+    with _reported(out, cluster, "read"):
+        return look(wanted, out, cluster, inputs, spec_source).survey.changes
+
+
+def diff(tree: Tree, out: Path, cluster: str) -> Iterator[str]:
+    """Yield ``compare`` as a unified diff, lines without line ends; control characters escaped."""
+    wanted = dict(tree)
+    with _reported(out, cluster, "read"):
+        changes = look(wanted, out, cluster, "", None).survey.changes
+        with cluster_folder(out, cluster) as root:
+            yield from differences.unified(cluster, changes, root, wanted)
+
+
+def write(
+    tree: Tree,
+    out: Path,
+    cluster: str,
+    *,
+    inputs: str,
+    spec_source: str,
+    force: bool = False,
+    lock: Lock | None = None,
+) -> list[Change]:
+    """Make ``out/<cluster>`` hold the tree, and return what was changed for that.
+
+    lock: shared by the clusters of one run; None takes one for this call.
+    Raises NotOursError: files of somebody else are in the way, nothing was touched.
+    GpugenError: the environment refuses; the old tree stands.
+    """
+    if lock is None:
+        with Lock(out) as own:
+            return write(
+                tree, out, cluster, inputs=inputs, spec_source=spec_source, force=force, lock=own
+            )
+    wanted = dict(tree)
+    with _reported(out, cluster):
+        state = look(wanted, out, cluster, inputs, spec_source)
+        if state.survey.is_clean:
+            return []
+        with _plain_modes():
+            if lock.acquire():  # another run may have written until now
+                state = look(wanted, out, cluster, inputs, spec_source)
+            return _commit(lock, cluster, state, wanted, force=force)
+
+
+def orphans(out: Path, clusters: Collection[str]) -> list[str]:
+    """List the folders in ``out/`` that carry our index but belong to none of the clusters."""
+    names = []
+    with suppress(FileNotFoundError), _reported(out, "", "read"), files.folder(str(out)) as above:
+        for entry in files.entries(above):
+            if entry.name in clusters or not entry.is_dir(follow_symlinks=False):
+                continue
+            with suppress(OSError), files.folder(entry.name, above) as root:
+                if stat.S_ISREG(os.stat(INDEX, dir_fd=root, follow_symlinks=False).st_mode):
+                    names.append(entry.name)
+    return names
+
+
+def prune(
+    out: Path, cluster: str, *, force: bool = False, lock: Lock | None = None
+) -> list[Change]:
+    """Delete the listed files and the index; return them, and what stays because it is foreign.
+
+    Raises NotOursError: a listed file was edited, or the index is damaged; nothing was touched.
+    """
+    if lock is None:
+        with Lock(out) as own:
+            return prune(out, cluster, force=force, lock=own)
+    with _reported(out, cluster), _plain_modes():
+        with cluster_folder(out, cluster) as root:
+            if root is None:
+                return []
+        lock.acquire()
+        state = look_for_deletion(out, cluster)
+        if state.before is None:
+            raise NotOursError(
+                f"{out}/{cluster}/{INDEX} is missing or damaged: nothing there is known to be ours",
+                "delete the folder by hand",
+            )
+        return _commit(lock, cluster, state, None, force=force)
+
+
+def _commit(
+    lock: Lock, cluster: str, state: State, wanted: Mapping[str, bytes] | None, *, force: bool
+) -> list[Change]:
+    """Carry out what a survey found; wanted None deletes the cluster. Returns what was done."""
+    survey, place = state.survey, f"{lock.path}/{cluster}"
+    if survey.is_clean:
+        return []
+    _refuse(place, survey.solid, "move them away; not even --force deletes a folder of yours")
+    if not force:
+        _refuse(place, survey.blocked, "--force takes them over; see them first with --diff")
+    try:
+        if wanted is not None and survey.is_fresh:
+            commit_fresh(lock, cluster, wanted, state.index.to_bytes())
+        else:
+            commit_changes(lock, cluster, state, wanted)
+            lock.clear_stage()
+    except BaseException:
+        lock.clear_stage()
+        raise
+    done = {*survey.put, *survey.clear, *survey.modes, INDEX}
+    return [c for c in survey.changes if c.path in done or wanted is None]
+
+
+def _refuse(place: str, blocked: list[Change], hint: str) -> None:
+    """Raise NotOursError if anything blocks, naming the first paths."""
+    if not blocked:
+        return
+    named = ", ".join(f"{files.printable(c.path)} ({c.kind})" for c in blocked[:_MOST_NAMED])
+    rest = len(blocked) - _MOST_NAMED
+    more = f" and {rest} more" if rest > 0 else ""
+    raise NotOursError(
+        f"{place}: not written by gpugen, or edited since: {named}{more}; nothing written", hint
+    )
+
+
+@contextmanager
+def _reported(out: Path, cluster: str, verb: str = "write") -> Iterator[None]:
+    """Say which path the environment refused, and why."""
+    try:
+        yield
+    except OSError as error:
+        name = f"/{error.filename}" if isinstance(error.filename, str) else ""
+        place = error.filename if name.startswith(f"/{out}") else f"{out}/{cluster}{name}"
+        reason = error.strerror or str(error)
+        hint = "" if verb == "read" else "what was there before still stands"
+        raise GpugenError(f"cannot {verb} {files.printable(place)}: {reason}", hint) from error
+
+
+@contextmanager
+def _plain_modes() -> Iterator[None]:
+    """Let files be 0644 and folders 0755, whatever the user's umask."""
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)

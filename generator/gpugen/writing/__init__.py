@@ -1,0 +1,1 @@
+"""The parts of the write stage: files, index, survey, lock, commit and signals."""

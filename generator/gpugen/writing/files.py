@@ -1,0 +1,154 @@
+"""File access below one folder by directory handles, where no link is ever followed."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+LARGEST = 64 * 1024 * 1024  # bytes; nothing of ours comes near, so whatever is larger is not ours
+WRONG_BITS = 0o7111  # git keeps whether a file may be run; no rendered file may
+
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_CONTROLS = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+class Stamp(NamedTuple):
+    """What tells whether a file was touched since it was looked at; mtime in nanoseconds."""
+
+    inode: int
+    size: int
+    mtime: int
+
+
+def printable(text: str) -> str:
+    """Return the text with whatever could drive a terminal shown as an escape."""
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def parent(path: str) -> str:
+    """Return the folder part of a path of the tree; empty for the top."""
+    return path.rpartition("/")[0]
+
+
+def folders_of(paths: Iterable[str]) -> set[str]:
+    """Return every folder that the paths need, without the top itself."""
+    folders: set[str] = set()
+    for folder in {parent(path) for path in paths}:
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = parent(folder)  # noqa: PLW2901  # upwards until one is known
+    return folders
+
+
+def open_folder(name: str, within: int | None = None) -> int:
+    """Open a folder that is no link and return its handle.
+
+    Raises OSError: it is missing, no folder, or a link.
+    """
+    return os.open(name, _OPEN_FOLDER, dir_fd=within)
+
+
+@contextmanager
+def folder(name: str, within: int | None = None) -> Iterator[int]:
+    """Hold a folder open; see ``open_folder``."""
+    handle = open_folder(name, within)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def read(name: str, within: int) -> tuple[bytes, os.stat_result] | None:
+    """Return content and status of a regular file, None where something else stands.
+
+    A file above ``LARGEST`` counts as something else. Raises OSError: unreadable or missing.
+    """
+    handle = os.open(name, _OPEN_FILE, dir_fd=within)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+            return None
+        content = os.read(handle, status.st_size + 1)
+        while len(content) < status.st_size and (more := os.read(handle, LARGEST)):
+            content += more
+        return content, status
+    finally:
+        os.close(handle)
+
+
+def read_plain(name: str, within: int) -> bytes | None:
+    """Return the content of a regular file whose permissions are those of a rendered one."""
+    found = read(name, within)
+    return found[0] if found and not found[1].st_mode & WRONG_BITS else None
+
+
+def read_text(name: str, within: int) -> str:
+    """Return a file's text, empty where there is no regular file of UTF-8."""
+    try:
+        found = read(name, within)
+        return found[0].decode() if found else ""
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def create(path: str, content: bytes, within: int) -> None:
+    """Write a new file; nothing may stand there. Errors of write and close are raised."""
+    try:
+        handle = os.open(path, _CREATE, 0o644, dir_fd=within)
+        try:
+            done = os.write(handle, content)
+            while done < len(content):
+                done += os.write(handle, content[done:])
+        finally:
+            os.close(handle)
+    except OSError as error:
+        error.filename = path
+        raise
+
+
+def set_mode(name: str, mode: int, within: int) -> None:
+    """Change the permissions of a regular file, never through a link."""
+    handle = os.open(name, _OPEN_FILE, dir_fd=within)
+    try:
+        os.fchmod(handle, mode)
+    finally:
+        os.close(handle)
+
+
+def stamp(status: os.stat_result) -> Stamp:
+    """Take the part of a status that changes when content does."""
+    return Stamp(status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def entries(handle: int) -> list[os.DirEntry[str]]:
+    """List a folder by name, in a fixed order."""
+    with os.scandir(handle) as found:
+        return sorted(found, key=lambda entry: entry.name)
+
+
+def is_empty(name: str, within: int) -> bool:
+    """Tell whether a folder holds nothing; one that cannot be read does not count as empty."""
+    try:
+        with folder(name, within) as handle, os.scandir(handle) as found:
+            return next(found, None) is None
+    except OSError:
+        return False
+
+
+def remove_tree(name: str, within: int) -> None:
+    """Delete a folder of ours with all it holds; links in it are deleted, not followed."""
+    with folder(name, within) as handle:
+        for entry in entries(handle):
+            if entry.is_dir(follow_symlinks=False):
+                remove_tree(entry.name, handle)
+            else:
+                os.unlink(entry.name, dir_fd=handle)
+    os.rmdir(name, dir_fd=within)

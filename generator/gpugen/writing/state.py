@@ -1,0 +1,156 @@
+"""What is known of a cluster's folder before it is written: its index, journal and survey."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpugen.errors import NotOursError
+from gpugen.writing import files
+from gpugen.writing.index import INDEX, Index, parse, parse_journal, sha256
+from gpugen.writing.lock import JOURNALS, STATE
+from gpugen.writing.survey import Change, Kind, Survey, survey_folder, survey_new
+
+_DEEPEST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A folder that was looked at. index: what the index shall be; before: what it says now.
+
+    journal: path -> hashes that a killed commit may have left, which are ours too.
+    """
+
+    survey: Survey
+    index: Index
+    before: Index | None
+    journal: Mapping[str, list[str]]
+
+
+@contextmanager
+def cluster_folder(out: Path, cluster: str) -> Iterator[int | None]:
+    """Hold ``out/<cluster>`` open; None where it does not exist.
+
+    Raises NotOursError: a link or a file stands there or at ``out``. OSError: unreadable.
+    """
+    if "/" in cluster or cluster.startswith(".") or not cluster:
+        raise ValueError(f"{cluster!r} cannot name a folder of out/")
+    handle = -1
+    try:
+        with files.folder(str(out)) as above:
+            handle = files.open_folder(cluster, above)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+            raise
+        raise NotOursError(
+            f"{out}/{cluster} cannot be used: it or {out} is a link or no folder",
+            "remove it, or name another folder by --out; links are not followed",
+        ) from error
+    try:
+        yield handle if handle >= 0 else None
+    finally:
+        if handle >= 0:
+            os.close(handle)
+
+
+def index_of(root: int) -> tuple[Index | None, bytes | None]:
+    """Return the index of an open folder and its bytes; None for what is not there or torn.
+
+    Raises GpugenError: a newer gpugen wrote it.
+    """
+    try:
+        found = files.read(INDEX, root)
+    except OSError:
+        return None, None
+    return (parse(found[0]), found[0]) if found else (None, None)
+
+
+def look(
+    wanted: Mapping[str, bytes], out: Path, cluster: str, inputs: str, spec: str | None
+) -> State:
+    """Survey a cluster's folder against wanted files. spec None: the one that the index names."""
+    hashes = {path: sha256(content) for path, content in wanted.items()}
+    with cluster_folder(out, cluster) as root:
+        if root is None:
+            return State(survey_new(wanted), Index(spec or "", inputs, hashes), None, {})
+        before, text = index_of(root)
+        index = Index(_spec(spec, before), inputs, hashes)
+        journal = _journal(out, cluster)
+        owned = {path: [one] for path, one in before.files.items()} if before else {}
+        for path, more in journal.items():
+            owned[path] = owned.get(path, []) + more
+        survey = survey_folder(root, wanted, owned)
+    _judge_index(survey, text, index.to_bytes())
+    return State(survey, index, before, journal)
+
+
+def look_for_deletion(out: Path, cluster: str) -> State:
+    """Survey a cluster's folder of which nothing is wanted any more, not even the index."""
+    state = look({}, out, cluster, "", None)
+    survey = state.survey
+    survey.index = Kind.DELETED
+    survey.changes = [change for change in survey.changes if change.path != INDEX]
+    survey.changes = sorted([*survey.changes, Change(INDEX, Kind.DELETED)])
+    return state
+
+
+def has_only(root: int, listed: Mapping[str, str]) -> bool:
+    """Tell whether an open folder holds the listed files (path -> SHA-256) and no other."""
+    return _count_matching(root, "", listed) == len(listed)
+
+
+def _spec(spec: str | None, before: Index | None) -> str:
+    if spec is not None:
+        return spec
+    return before.spec if before else ""
+
+
+def _journal(out: Path, cluster: str) -> dict[str, list[str]]:
+    with suppress(OSError), files.folder(str(out)) as above, files.folder(STATE, above) as state:
+        with files.folder(JOURNALS, state) as journals:
+            found = files.read(cluster, journals)
+        return parse_journal(found[0]) if found else {}
+    return {}
+
+
+def _judge_index(survey: Survey, text: bytes | None, expected: bytes) -> None:
+    if text == expected:
+        return
+    survey.index = Kind.ADDED if text is None else Kind.CHANGED
+    if all(change.path.rstrip("/") != INDEX for change in survey.changes):
+        survey.changes.append(Change(INDEX, survey.index))
+        survey.changes.sort()
+
+
+def _count_matching(handle: int, prefix: str, listed: Mapping[str, str]) -> int:
+    """Count the listed files that are as listed; less than 0 as soon as anything is not."""
+    count = 0
+    if prefix.count("/") > _DEEPEST:
+        return -1
+    with os.scandir(handle) as found:
+        for entry in found:
+            path = prefix + entry.name
+            if path in listed:
+                if not _matches(entry.name, handle, listed[path]):
+                    return -1
+                count += 1
+            elif entry.is_dir(follow_symlinks=False):
+                with files.folder(entry.name, handle) as inner:
+                    below = _count_matching(inner, path + "/", listed)
+                if below < 0:
+                    return -1
+                count += below
+            elif path != INDEX:
+                return -1
+    return count
+
+
+def _matches(name: str, handle: int, expected: str) -> bool:
+    content = files.read_plain(name, handle)
+    return content is not None and sha256(content) == expected
