@@ -54,9 +54,7 @@ class Workspace:
 
     def owns(self, path: Path) -> bool:
         """Tell whether a spec is one of this repository's clusters."""
-        return self.root is not None and path.resolve().parent.parent == (
-            self.root / INVENTORIES
-        )
+        return self.root is not None and path.resolve().parent.parent == (self.root / INVENTORIES)
 
     def judge(self, path: Path) -> Outcome:
         """Load, validate, resolve and check one spec; every finding of a stage at once."""
@@ -117,11 +115,18 @@ class Workspace:
         """Return one digest of all that the output follows from: spec, layers, catalogue, code."""
         assert outcome.document is not None
         digest = hashlib.sha256(product_digest().encode())
-        digest.update(self.catalog.user_digest().encode())
+        digest.update(self._own_catalogue().encode())
         for source in outcome.document.sources:
             digest.update(hashlib.sha256(self.reader.content(source)).digest())
         for path, key in sorted(outcome.keys.items()):
             digest.update(path.encode() + hashlib.sha256(key).digest())
+        return digest.hexdigest()
+
+    def _own_catalogue(self) -> str:
+        """Return a digest of the user's additions to the catalogue."""
+        digest = hashlib.sha256()
+        for path in sorted((self.root / "catalog").glob("*.yaml")) if self.root else ():
+            digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
         return digest.hexdigest()
 
     def build(self, outcome: Outcome) -> Tree:

@@ -103,6 +103,7 @@ class _Resolver:
             ),
             device_list_strategy=strategies,
             delivery=_delivery(data["delivery"], data["name"]),
+            stated=self.stated,
             at=ROOT,
         )
         return replace(spec, options=_options(spec, data["components"]))
@@ -129,11 +130,13 @@ class _Resolver:
         distribution = self._row(
             self.catalog.distribution, data["distribution"], at / "distribution"
         )
-        if distribution is None:
+        support = self._row(self.catalog.kubernetes, data["version"], at / "version")
+        if distribution is None or support is None:
             return None
         return Kubernetes(
             version=data["version"],
             minor=int(data["version"].partition(".")[2]),
+            support=support,
             distribution=distribution,
             container_runtime=data["containerRuntime"],
             at=at,

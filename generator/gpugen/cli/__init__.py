@@ -104,7 +104,7 @@ def run(arguments: list[str]) -> int:
     return result if isinstance(result, int) else ExitCode.DONE
 
 
-def _terminate(number: int, frame: object) -> None:
+def _terminate(_number: int, _frame: object) -> None:
     raise SystemExit(int(ExitCode.TERMINATED))
 
 

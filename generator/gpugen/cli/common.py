@@ -87,12 +87,12 @@ def print_findings(
     """Print all findings: text and annotations for people to stderr, JSON and SARIF to stdout."""
     from gpugen.report import render_findings
 
-    text = render_findings(outcomes, output, extra=workspace.catalog.findings, ending=ending)
+    text = render_findings(outcomes, output, extra=workspace.catalog.findings(), ending=ending)
     if text:
         click.echo(text, err=output in ("text", "github"), nl=False)
 
 
 def has_errors(outcomes: Sequence[Outcome], workspace: Workspace, *, strict: bool = False) -> bool:
     """Tell whether any finding stops the run; under ``strict`` a warning does."""
-    findings = [f for o in outcomes for f in o.findings] + workspace.catalog.findings
+    findings = [f for o in outcomes for f in o.findings] + workspace.catalog.findings()
     return any(strict or f.severity is Severity.ERROR for f in findings)

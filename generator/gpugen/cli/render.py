@@ -69,7 +69,7 @@ def command(
     if wrong:
         return ExitCode.SPEC_IS_WRONG
     if verify:
-        _verify(workspace, outcomes)
+        _verify(outcomes)
     if check or diff:
         return _compare(workspace, outcomes, folder, whole=not clusters, check=check, diff=diff)
     for outcome in outcomes:
@@ -79,7 +79,7 @@ def command(
     return ExitCode.DONE
 
 
-def _verify(workspace: Workspace, outcomes: Sequence[Outcome]) -> None:
+def _verify(outcomes: Sequence[Outcome]) -> None:
     from gpugen.conform import verify
 
     for outcome in outcomes:

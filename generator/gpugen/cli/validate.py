@@ -22,9 +22,7 @@ from gpugen.errors import ExitCode
 @click.option("--strict", is_flag=True, help="Let warnings count as errors.")
 @output_option
 @root_option
-def command(
-    clusters: tuple[str, ...], strict: bool, output: str, root: Path | None
-) -> int:
+def command(clusters: tuple[str, ...], strict: bool, output: str, root: Path | None) -> int:
     """Judge specs: schema first, then all cross-checks, every finding of a stage at once.
 
     CLUSTER is a folder below inventories/, FILE any spec; none means all clusters.

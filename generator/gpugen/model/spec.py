@@ -8,7 +8,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpugen.model.catalog import Distribution, DriverBranch, GpuModel, OperatingSystem, Release
+    from gpugen.model.catalog import (
+        Distribution,
+        DriverBranch,
+        GpuModel,
+        KubernetesMinor,
+        OperatingSystem,
+        Release,
+    )
     from gpugen.model.finding import Pointer
     from gpugen.model.prediction import Prediction
 
@@ -168,6 +175,7 @@ class Kubernetes:
 
     version: str  # minor, e.g. "1.36"
     minor: int
+    support: KubernetesMinor
     distribution: Distribution
     container_runtime: str
     at: Pointer
@@ -243,4 +251,5 @@ class ClusterSpec:
     drain: Drain
     device_list_strategy: tuple[str, ...]
     delivery: Delivery
+    stated: Mapping[str, Any]  # the merged spec without defaults, to judge what has no effect
     at: Pointer

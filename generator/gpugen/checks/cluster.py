@@ -1,0 +1,147 @@
+"""Checks of what concerns the cluster as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen.checks import Problem, check
+from gpugen.model.finding import ROOT, Severity
+from gpugen.model.spec import ClusterSpec
+
+
+@check("kubernetes-version-not-supported")
+def kubernetes_version(spec: ClusterSpec) -> Iterator[Problem]:
+    """gpugen renders for the versions that upstream supports now, and for two older ones.
+
+    Older versions lack APIs that the output uses; newer ones were not judged. Source:
+    kubernetes.io/releases, as of the catalogue's row.
+    """
+    support = spec.kubernetes.support
+    if not support.is_supported:
+        yield (
+            spec.kubernetes.at / "version",
+            f"gpugen does not render for Kubernetes {support.id}: {support.reason}",
+            "'gpugen catalog kubernetes' lists the versions it renders for",
+        )
+
+
+@check("kubernetes-version-end-of-life", severity=Severity.WARNING)
+def kubernetes_end_of_life(spec: ClusterSpec) -> Iterator[Problem]:
+    """The version of Kubernetes gets no fixes any more. Source: kubernetes.io/releases."""
+    support = spec.kubernetes.support
+    if support.is_supported and support.status == "end of life":
+        when = f" since {support.end_of_life}" if support.end_of_life else ""
+        yield (
+            spec.kubernetes.at / "version",
+            f"Kubernetes {support.id} is past its end of life{when}",
+            "plan the upgrade; gpugen still renders for it",
+        )
+
+
+@check("kubernetes-version-without-scheduler")
+def scheduler_tag(spec: ClusterSpec) -> Iterator[Problem]:
+    """The second scheduler must be of the cluster's minor version, and the release has none.
+
+    Source: kubernetes.io, version skew policy.
+    """
+    tags = spec.release.row["schedulerTags"]
+    if "scheduler" in spec.options and spec.kubernetes.version not in tags:
+        yield (
+            spec.kubernetes.at / "version",
+            f"release {spec.release.id} has no kube-scheduler for {spec.kubernetes.version}",
+            "switch components.scheduler off, or take a release that has one",
+        )
+
+
+@check("distribution-not-supported", "GG-14", "DIST-14", "DIST-15", "DIST-16")
+def distribution(spec: ClusterSpec) -> Iterator[Problem]:
+    """The distribution configures its runtime, or its GPUs, in a way that gpugen does not render.
+
+    A half-fitting output would fail in the middle of a play, or advertise GPUs twice. Source:
+    the distribution's row in the catalogue.
+    """
+    row = spec.kubernetes.distribution
+    if not row.is_supported:
+        yield (
+            spec.kubernetes.at / "distribution",
+            f"gpugen does not render for {row.id!r} yet: {row.reason}",
+            "supported are kubeadm, k3s, rke2 and k0s; 'gpugen catalog distributions' says more",
+        )
+
+
+@check("container-runtime-not-supported", "DIST-01")
+def container_runtime(spec: ClusterSpec) -> Iterator[Problem]:
+    """The host half configures containerd; CRI-O and docker need other files and restarts."""
+    runtime = spec.kubernetes.container_runtime
+    if runtime != "containerd":
+        yield (
+            spec.kubernetes.at / "containerRuntime",
+            f"the host roles do not configure {runtime!r} yet",
+            "GPU hosts need containerd with this version of gpugen",
+        )
+
+
+@check("namespaces-not-separate", "GG-13")
+def namespaces(spec: ClusterSpec) -> Iterator[Problem]:
+    """Agents need the Pod Security level privileged, controllers get restricted.
+
+    One namespace has one level; and what gpugen owns must not be a namespace of others, because
+    the objects in it carry our quota and our labels.
+    """
+    names = spec.namespaces
+    if names.agents == names.controllers:
+        yield (
+            ROOT / "namespaces" / "controllers",
+            f"agents and controllers share the namespace {names.agents!r}",
+            "give them two namespaces: one privileged, one restricted",
+        )
+    for key, name in (("agents", names.agents), ("controllers", names.controllers)):
+        if name == "default" or name.startswith("kube-"):
+            yield (
+                ROOT / "namespaces" / key,
+                f"{name!r} belongs to Kubernetes",
+                "take a namespace that gpugen may own, such as gpu-agents",
+            )
+
+
+@check("access-without-context", severity=Severity.WARNING)
+def access_without_context(spec: ClusterSpec) -> Iterator[Problem]:
+    """Nothing runs on a node before the play has labelled it, for which it needs the cluster.
+
+    Every agent selects the label gpugen/pool, which the host play sets through kubectl.
+    """
+    if not spec.access.kubeconfig_context:
+        yield (
+            ROOT / "access" if "access" in spec.stated else ROOT,
+            "no access.kubeconfigContext: the play cannot label nodes, so no agent will run",
+            "name the context of kubectl on the control host, such as lab-admin",
+        )
+
+
+@check("access-uid-without-context")
+def uid_without_context(spec: ClusterSpec) -> Iterator[Problem]:
+    """clusterUID is compared through kubectl; without a context nobody compares it."""
+    if spec.access.cluster_uid and not spec.access.kubeconfig_context:
+        yield (
+            spec.access.at / "clusterUID",
+            "clusterUID has no effect without kubeconfigContext",
+            "name the context, or leave clusterUID out",
+        )
+
+
+@check("images-digest-without-image")
+def digests(spec: ClusterSpec) -> Iterator[Problem]:
+    """A digest pins the image of a component; a name without an image pins nothing."""
+    from difflib import get_close_matches
+
+    for name in spec.images.digests:
+        if name in spec.release.images and name in spec.options:
+            continue
+        at = spec.images.at / "digests" / name
+        if name in spec.release.images:
+            yield at, f"component {name!r} is switched off", "leave its digest out"
+            continue
+        near = get_close_matches(name, spec.release.images, 1)
+        known = ", ".join(sorted(spec.release.images))
+        hint = f"did you mean {near[0]!r}?" if near else f"components with an image: {known}"
+        yield at, f"no component {name!r} has an image", hint

@@ -1,0 +1,48 @@
+"""Checks of what Argo CD or Flux is pointed at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen.checks import Problem, check
+from gpugen.model.spec import ClusterSpec
+
+
+@check("delivery-argocd-without-repository")
+def argocd_repository(spec: ClusterSpec) -> Iterator[Problem]:
+    """An Application names the repository that it follows. Source: Argo CD v3, Application."""
+    if spec.delivery.engine == "argocd" and not spec.delivery.repo_url:
+        yield (
+            spec.delivery.at / "engine",
+            "the Argo CD Application has no repository to follow",
+            "add delivery.repoURL, the address of the repository that holds out/",
+        )
+
+
+@check("delivery-flux-without-source")
+def flux_source(spec: ClusterSpec) -> Iterator[Problem]:
+    """A Kustomization of Flux takes its files from a source object that the cluster has."""
+    if spec.delivery.engine == "flux" and "sourceRef" not in spec.delivery.flux:
+        yield (
+            spec.delivery.at / "engine",
+            "the Flux Kustomizations have no source to read from",
+            "add delivery.flux.sourceRef, for example {kind: GitRepository, name: flux-system}",
+        )
+
+
+@check("delivery-without-effect", "GG-05")
+def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
+    """A field of another engine is not used by the one that was chosen."""
+    stated = spec.stated.get("delivery", {})
+    engine = spec.delivery.engine
+    used = {
+        "argocd": {"engine", "repoURL", "revision", "path", "argocd"},
+        "flux": {"engine", "path", "flux"},
+        "none": {"engine"},
+    }[engine]
+    for key in stated:
+        if key not in used:
+            hint = f"leave {key} out, or choose another engine"
+            if engine == "flux" and key in ("repoURL", "revision"):
+                hint = f"the object that flux.sourceRef names holds it; leave {key} out"
+            yield spec.delivery.at / key, f"{key} has no effect with engine {engine!r}", hint

@@ -1,0 +1,188 @@
+"""Checks of drivers, the container toolkit and the hosts' operating systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen.checks import Problem, check
+from gpugen.model.finding import Severity
+from gpugen.model.spec import ClusterSpec, DriverMethod, KernelModules, NodePool
+from gpugen.versions import is_older
+
+OPEN_ONLY_BRANCH = 620  # install guide v620: no proprietary flavour any more
+TOOLKIT_FLOOR = "1.17.8"  # carries the fixes of CVE-2025-23266 and CVE-2025-23267
+
+
+def _driven(spec: ClusterSpec) -> Iterator[NodePool]:
+    """List the pools whose driver version the spec states."""
+    return (pool for pool in spec.pools if pool.host.driver.branch is not None)
+
+
+@check("driver-too-new-for-gpu", "DRV-01")
+def too_new(spec: ClusterSpec) -> Iterator[Problem]:
+    """The branch no longer drives this architecture: no device would be found.
+
+    Source: NVIDIA data centre drivers, architecture matrix (580 is the last branch for Maxwell,
+    Pascal and Volta).
+    """
+    for pool in _driven(spec):
+        branch, last = pool.host.driver.branch, pool.gpu.last_branch
+        if branch is not None and last is not None and branch.id > last:
+            yield (
+                pool.host.driver.at / "version",
+                f"driver branch {branch.id} does not drive {pool.gpu.id} ({pool.gpu.architecture});"
+                f" {last} is the last that does",
+                f"take a version of branch {last} for pool {pool.name!r}",
+            )
+
+
+@check("driver-too-old-for-gpu", "DRV-01")
+def too_old(spec: ClusterSpec) -> Iterator[Problem]:
+    """The board came after this driver. Source: the board's row in the catalogue."""
+    for pool in _driven(spec):
+        driver, gpu = pool.host.driver, pool.gpu
+        if gpu.min_driver and is_older(driver.version, gpu.min_driver):
+            floor = gpu.min_driver
+        elif not gpu.min_driver and gpu.min_branch and driver.branch.id < gpu.min_branch:  # type: ignore[union-attr]
+            floor = str(gpu.min_branch)
+        else:
+            continue
+        yield (
+            driver.at / "version",
+            f"driver {driver.version} does not know {gpu.id}, which needs {floor} or newer",
+            "'gpugen catalog drivers' lists the branches",
+        )
+
+
+@check("driver-kernel-modules", "DRV-01")
+def kernel_modules(spec: ClusterSpec) -> Iterator[Problem]:
+    """The flavour of the kernel modules does not drive this GPU.
+
+    Open modules find nothing older than Turing; proprietary ones do not bind to Blackwell and
+    Grace parts and end with branch 620. Source: NVIDIA driver installation guide v620.
+    """
+    for pool in _driven(spec):
+        driver, gpu = pool.host.driver, pool.gpu
+        assert driver.branch is not None
+        flavour = driver.kernel_modules
+        why = ""
+        if flavour is KernelModules.OPEN and gpu.kernel_modules == "proprietary-only":
+            why = f"{gpu.id} ({gpu.architecture}) works with proprietary modules only"
+        elif flavour is KernelModules.OPEN and driver.branch.open_modules == "none":
+            why = f"branch {driver.branch.id} has no open modules"
+        elif flavour is KernelModules.PROPRIETARY and gpu.kernel_modules == "open-only":
+            why = f"{gpu.id} ({gpu.architecture}) works with open modules only"
+        elif flavour is KernelModules.PROPRIETARY and driver.branch.id >= OPEN_ONLY_BRANCH:
+            why = f"branch {driver.branch.id} has no proprietary modules"
+        if why:
+            yield driver.at / "kernelModules", why, "write kernelModules: auto, or leave it out"
+
+
+@check("driver-modules-impossible", "DRV-01")
+def no_flavour(spec: ClusterSpec) -> Iterator[Problem]:
+    """The GPU needs one flavour of the modules and the branch brings only the other."""
+    for pool in _driven(spec):
+        driver, gpu = pool.host.driver, pool.gpu
+        assert driver.branch is not None
+        if gpu.kernel_modules == "proprietary-only" and driver.branch.id >= OPEN_ONLY_BRANCH:
+            missing = "proprietary"
+        elif gpu.kernel_modules == "open-only" and driver.branch.open_modules == "none":
+            missing = "open"
+        else:
+            continue
+        yield (
+            driver.at / "version",
+            f"{gpu.id} needs {missing} kernel modules, which branch {driver.branch.id} lacks",
+            "take another driver branch for this pool",
+        )
+
+
+@check("driver-method-not-supported")
+def method(spec: ClusterSpec) -> Iterator[Problem]:
+    """The roles install the vendor's packages, or verify what the image brings."""
+    for pool in spec.pools:
+        driver = pool.host.driver
+        if driver.method not in (DriverMethod.VENDOR, DriverMethod.NONE):
+            yield (
+                driver.at / "method",
+                f"the driver role does not install by {str(driver.method)!r} yet",
+                "take vendor, or none where the image brings the driver",
+            )
+
+
+@check("driver-modules-without-install")
+def modules_without_install(spec: ClusterSpec) -> Iterator[Problem]:
+    """With method none nothing is installed, so a flavour has no effect."""
+    for pool in spec.pools:
+        driver = pool.host.driver
+        if driver.method is DriverMethod.NONE and driver.kernel_modules is not KernelModules.AUTO:
+            yield (
+                driver.at / "kernelModules",
+                "kernelModules has no effect with method none",
+                "leave it out; the image decides it",
+            )
+
+
+@check("driver-branch-end-of-life", severity=Severity.WARNING)
+def end_of_life(spec: ClusterSpec) -> Iterator[Problem]:
+    """The vendor no longer fixes faults of this branch. Source: NVIDIA data centre drivers."""
+    for pool in _driven(spec):
+        branch = pool.host.driver.branch
+        if branch is not None and not branch.is_supported:
+            yield (
+                pool.host.driver.at / "version",
+                f"driver branch {branch.id} of pool {pool.name!r} is not supported any more"
+                f" ({branch.status})",
+                "580 and 595 are supported; 'gpugen catalog drivers' lists all",
+            )
+
+
+@check("toolkit-known-vulnerable", "CTK-05")
+def toolkit_floor(spec: ClusterSpec) -> Iterator[Problem]:
+    """Older container toolkits let a container take over its host.
+
+    Source: CVE-2024-0132, CVE-2025-23359, CVE-2025-23266, CVE-2025-23267; GPU Operator 25.3.2.
+    """
+    for pool in spec.pools:
+        version = pool.host.container_toolkit_version
+        if is_older(version, TOOLKIT_FLOOR):
+            yield (
+                pool.host.at / "containerToolkit" / "version",
+                f"container toolkit {version} has known escapes to the host",
+                f"take {TOOLKIT_FLOOR} or newer",
+            )
+
+
+@check("system-not-supported", "PRE-03")
+def system(spec: ClusterSpec) -> Iterator[Problem]:
+    """The roles refuse the system before their first change. Source: its row in the catalogue."""
+    for pool in spec.pools:
+        row = pool.host.os
+        if not row.is_supported:
+            yield (
+                pool.host.at / "os",
+                f"the host roles do not support {row.id!r}: {row.reason}",
+                "'gpugen catalog systems' lists what they support",
+            )
+
+
+@check("system-without-branch", "DRV-26")
+def branch_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
+    """The vendor's repository for this system does not carry the driver branch.
+
+    Source: the system's row in the catalogue; Ubuntu 26.04 begins with 595.
+    """
+    for pool in _driven(spec):
+        branch = pool.host.driver.branch
+        limits = pool.host.os.row.get("branches") or {}
+        low, high = limits.get("min"), limits.get("max")
+        if branch is None or pool.host.driver.method is not DriverMethod.VENDOR:
+            continue
+        if (low is not None and branch.id < low) or (high is not None and branch.id > high):
+            span = f"{low or 'the first'} to {high or 'the newest'}"
+            yield (
+                pool.host.driver.at / "version",
+                f"the vendor's repository for {pool.host.os.id} carries branches {span},"
+                f" not {branch.id}",
+                "take a branch from there, or another system",
+            )

@@ -1,0 +1,241 @@
+"""Checks of MIG: profiles, placement, strategy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from gpugen import mig
+from gpugen.checks import Problem, check
+from gpugen.model.catalog import MigGeometry
+from gpugen.model.spec import ClusterSpec, MigEntry, MigStrategy, NodePool
+from gpugen.resources import geometries
+from gpugen.versions import is_older
+
+LABEL_LIMIT = 63
+
+
+def _entries(spec: ClusterSpec) -> Iterator[tuple[NodePool, MigEntry]]:
+    return ((pool, entry) for pool in spec.pools for entry in pool.mig.layout)
+
+
+def _cut(spec: ClusterSpec) -> Iterator[tuple[NodePool, MigEntry, MigGeometry]]:
+    """List the entries that ask for instances of a board that has a geometry."""
+    for pool, entry in _entries(spec):
+        if entry.profiles and pool.gpu.geometry is not None:
+            yield pool, entry, pool.gpu.geometry
+
+
+@check("mig-gpu-cannot", "GG-11")
+def cannot(spec: ClusterSpec) -> Iterator[Problem]:
+    """The board cannot be cut, or nobody has documented into what.
+
+    mig-parted skips such GPUs, or fails on the node. Source: the board's row in the catalogue.
+    """
+    for pool in spec.pools:
+        if not pool.mig.layout or pool.gpu.geometry is not None:
+            continue
+        gpu = pool.gpu
+        if gpu.is_mig_capable:
+            message = f"the MIG profiles of {gpu.id} are not documented"
+            hint = "add its geometry to your catalogue with a source (docs/catalog.md)"
+        else:
+            message = f"{gpu.id} has no MIG"
+            hint = "leave mig out; to share whole GPUs use sharing"
+        yield pool.mig.at / "layout", message, hint
+
+
+@check("mig-unknown-profile", "GG-11")
+def unknown_profile(spec: ClusterSpec) -> Iterator[Problem]:
+    """The board has no such profile; mig-parted would exit 0 and create nothing.
+
+    Source: MIG user guide v620; mig-parted v0.13.1, observed.
+    """
+    for _, entry, geometry in _cut(spec):
+        for profile in entry.profiles:
+            if profile not in geometry.profiles:
+                known = ", ".join(geometry.profiles)
+                near = mig.nearest(geometry, {profile: entry.profiles[profile]}, limit=1)
+                meant = f"did you mean {mig.words(near[0])}? " if near else ""
+                yield (
+                    entry.at / "profiles" / profile,
+                    f"{geometry.id} has no MIG profile {profile!r}",
+                    f"{meant}profiles: {known}",
+                )
+
+
+@check("mig-does-not-fit", "GG-11")
+def does_not_fit(spec: ClusterSpec) -> Iterator[Problem]:
+    """These instances cannot stand together on one GPU; the GPU would be left without any.
+
+    Decided by placement, not by adding slices. Source: the geometry's placements in the catalogue.
+    """
+    for _, entry, geometry in _cut(spec):
+        if any(profile not in geometry.profiles for profile in entry.profiles):
+            continue
+        refusal = mig.fit(geometry, entry.profiles)
+        if isinstance(refusal, mig.Refusal):
+            near = mig.nearest(geometry, entry.profiles)
+            yield (
+                entry.at / "profiles",
+                f"{mig.words(entry.profiles)} does not fit: {refusal.reason}",
+                "nearest that fit: " + "; ".join(mig.words(layout) for layout in near),
+            )
+
+
+@check("mig-needs-newer-driver", "GG-11")
+def needs_driver(spec: ClusterSpec) -> Iterator[Problem]:
+    """MIG on this board began with a newer driver. Source: MIG user guide v620."""
+    for pool in spec.pools:
+        geometry, version = pool.gpu.geometry, pool.host.driver.version
+        if not pool.mig.is_cut or geometry is None or not version or not geometry.min_driver:
+            continue
+        if is_older(version, geometry.min_driver):
+            yield (
+                pool.host.driver.at / "version",
+                f"MIG on {pool.gpu.id} needs driver {geometry.min_driver}; pool {pool.name!r}"
+                f" has {version}",
+                "raise the driver of this pool",
+            )
+
+
+@check("mig-gpu-index", "GG-11")
+def index(spec: ClusterSpec) -> Iterator[Problem]:
+    """The node has no GPU of that index; mig-parted would ignore the entry's rest."""
+    for pool, entry in _entries(spec):
+        beyond = [i for i in entry.gpus if i >= pool.gpu_count]
+        if beyond:
+            yield (
+                entry.at / "gpus",
+                f"pool {pool.name!r} has GPUs 0 to {pool.gpu_count - 1}, not {beyond[0]}",
+                "indices count from 0",
+            )
+
+
+@check("mig-gpu-twice", "GG-11")
+def twice(spec: ClusterSpec) -> Iterator[Problem]:
+    """Two entries name one GPU; mig-parted applies both, and the last one wins."""
+    for pool in spec.pools:
+        seen: set[int] = set()
+        for entry in pool.mig.layout:
+            again = sorted(seen & set(entry.gpus))
+            if again:
+                yield (
+                    entry.at / "gpus",
+                    f"GPU {again[0]} of pool {pool.name!r} is in two entries of the layout",
+                    "name every GPU once",
+                )
+            seen |= set(entry.gpus)
+
+
+@check("mig-gpu-not-covered", "GG-11")
+def not_covered(spec: ClusterSpec) -> Iterator[Problem]:
+    """A GPU that no entry names keeps whatever layout it has; nothing can be predicted of it."""
+    for pool in spec.pools:
+        if not pool.mig.layout:
+            continue
+        named = {i for entry in pool.mig.layout for i in entry.gpus}
+        missing = [i for i in range(pool.gpu_count) if i not in named]
+        if missing:
+            text = ", ".join(map(str, missing))
+            yield (
+                pool.mig.at / "layout",
+                f"no entry covers GPU {text} of pool {pool.name!r}",
+                f"add {{gpus: [{text}], profiles: {{…}}}}; profiles: {{}} turns MIG off there",
+            )
+
+
+@check("mig-single-not-uniform", "GG-12")
+def single(spec: ClusterSpec) -> Iterator[Problem]:
+    """Under the strategy single every GPU carries the same one profile.
+
+    Otherwise the device plugin exits and GPU feature discovery prints -MIG-INVALID with count 0.
+    Source: k8s-device-plugin v0.19.3, internal/rm and internal/lm, observed.
+    """
+    for pool in spec.pools:
+        if pool.mig.strategy is not MigStrategy.SINGLE or not pool.mig.is_cut:
+            continue
+        profiles: Counter[str] = Counter()
+        per_gpu = geometries(pool.gpu_count, pool.mig)
+        for gpu in per_gpu:
+            profiles.update(gpu)
+        if len(profiles) > 1 or not all(per_gpu):
+            found = "several profiles" if len(profiles) > 1 else "GPUs with and without MIG"
+            yield (
+                pool.mig.at / "strategy",
+                f"pool {pool.name!r} has {found}, which the strategy 'single' does not allow",
+                "take strategy mixed, or cut every GPU into the same profile",
+            )
+
+
+@check("mig-strategy-none-with-instances", "GG-03")
+def none_with_instances(spec: ClusterSpec) -> Iterator[Problem]:
+    """Under the strategy none the plugin offers the cut GPUs whole, and pods get nothing usable.
+
+    Source: k8s-device-plugin v0.19.3, internal/rm.
+    """
+    for pool in spec.pools:
+        if pool.mig.strategy is MigStrategy.NONE and pool.mig.is_cut:
+            yield (
+                pool.mig.at / "strategy",
+                f"pool {pool.name!r} cuts GPUs, but the strategy 'none' advertises them whole",
+                "take strategy mixed or single, or profiles: {} to turn MIG off",
+            )
+
+
+@check("mig-without-layout", "GG-05")
+def without_layout(spec: ClusterSpec) -> Iterator[Problem]:
+    """Without a layout nothing is cut, so strategy and manager have no effect."""
+    for pool in spec.pools:
+        if pool.mig.layout:
+            continue
+        index = pool.at.parts[1]
+        stated = spec.stated["pools"][int(index)].get("mig")
+        if stated is not None:
+            yield (
+                pool.mig.at,
+                f"mig of pool {pool.name!r} has no layout, so it has no effect",
+                "add a layout, or leave mig out",
+            )
+
+
+@check("mig-profile-not-advertised", "GG-11")
+def not_advertised(spec: ClusterSpec) -> Iterator[Problem]:
+    """The device plugin of this version would register the instance under another name, or not.
+
+    Before v0.20.0 it matches profiles by a part of their name, so 1g.5gb+me is registered as
+    mig-1g.5gb. Source: k8s-device-plugin v0.19.3, observed.
+    """
+    version = _plugin_version(spec)
+    for _, entry, geometry in _cut(spec):
+        for profile in entry.profiles:
+            if profile in geometry.profiles and not mig.is_advertised(profile, version):
+                yield (
+                    entry.at / "profiles" / profile,
+                    f"device plugin {version} does not register {profile!r} under its own name",
+                    'write components: {device-plugin: {version: "0.20.0"}}, which is not judged'
+                    " by our tests, or take a profile without attributes",
+                )
+
+
+@check("mig-product-label-too-long", "GG-09")
+def label_too_long(spec: ClusterSpec) -> Iterator[Problem]:
+    """A label value has at most 63 characters; GPU feature discovery could not set the product.
+
+    Source: Kubernetes, labels and selectors; k8s-device-plugin v0.19.3, internal/lm.
+    """
+    for pool in spec.pools:
+        for key, value in pool.prediction.labels.items():
+            if len(value) > LABEL_LIMIT:
+                yield (
+                    pool.at / ("sharing" if value.endswith("-SHARED") else "mig"),
+                    f"label {key} of pool {pool.name!r} would be {len(value)} characters long:"
+                    f" {value}",
+                    "write sharing.rename: true, which takes -SHARED away, or a shorter profile",
+                )
+                break
+
+
+def _plugin_version(spec: ClusterSpec) -> str:
+    tag = spec.release.images["device-plugin"]["tag"].removeprefix("v")
+    return str(spec.options.get("device-plugin", {}).get("version") or tag)

@@ -1,0 +1,134 @@
+"""Checks of sharing by time-slicing and MPS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen.checks import Problem, check
+from gpugen.model.spec import ClusterSpec, MigStrategy, NodePool, SharingMode
+from gpugen.resources import SHARED_SUFFIX, count_devices
+
+MPS_CEILING = 48
+MPS_CEILING_BEFORE_TURING = 16
+RESOURCE_NAME_LIMIT = 63
+
+
+def _mps(spec: ClusterSpec) -> Iterator[NodePool]:
+    return (pool for pool in spec.pools if pool.sharing.mode is SharingMode.MPS)
+
+
+@check("sharing-mps-with-mixed-mig", "GG-03")
+def mps_with_mixed_mig(spec: ClusterSpec) -> Iterator[Problem]:
+    """The device plugin refuses to start with MPS and the mixed MIG strategy.
+
+    Source: k8s-device-plugin v0.19.3, cmd/nvidia-device-plugin, validateFlags; observed.
+    """
+    for pool in _mps(spec):
+        if pool.mig.strategy is MigStrategy.MIXED:
+            yield (
+                pool.sharing.at / "mode",
+                f"pool {pool.name!r} combines MPS with MIG strategy 'mixed'",
+                "share this pool by time-slicing, or do not cut its GPUs",
+            )
+
+
+@check("sharing-mps-with-mig", "GG-03")
+def mps_with_mig(spec: ClusterSpec) -> Iterator[Problem]:
+    """MPS shares whole GPUs; on a MIG instance the device plugin ends with an error.
+
+    Source: k8s-device-plugin v0.19.3, internal/rm: "sharing using MPS is not supported for MIG
+    devices".
+    """
+    for pool in _mps(spec):
+        if pool.mig.is_cut and pool.mig.strategy is not MigStrategy.MIXED:
+            yield (
+                pool.sharing.at / "mode",
+                f"pool {pool.name!r} combines MPS with MIG instances",
+                "share this pool by time-slicing, or do not cut its GPUs",
+            )
+
+
+@check("sharing-mps-replicas", "GG-02")
+def mps_replicas(spec: ClusterSpec) -> Iterator[Problem]:
+    """The MPS control daemon serves 48 clients per GPU, before compute capability 7.5 only 16.
+
+    Beyond that it exits while the plugin waits for it, and no GPU is advertised. Source:
+    k8s-device-plugin v0.19.3, cmd/mps-control-daemon/mps/device.go; observed.
+    """
+    for pool in _mps(spec):
+        is_older = pool.gpu.compute_capability < (7, 5)
+        ceiling = MPS_CEILING_BEFORE_TURING if is_older else MPS_CEILING
+        for name, replicas in pool.sharing.resources.items():
+            if replicas > ceiling:
+                yield (
+                    pool.sharing.at / "resources" / name,
+                    f"{replicas} replicas by MPS, but {pool.gpu.id} serves at most {ceiling}",
+                    f"take at most {ceiling}",
+                )
+
+
+@check("sharing-mps-gpu-too-old", "GG-03")
+def mps_too_old(spec: ClusterSpec) -> Iterator[Problem]:
+    """GPUs before Volta have no MPS with isolated clients. Source: k8s-device-plugin#647."""
+    for pool in _mps(spec):
+        if pool.gpu.compute_capability < (7, 0):
+            yield (
+                pool.sharing.at / "mode",
+                f"{pool.gpu.id} ({pool.gpu.architecture}) is too old for MPS",
+                "share this pool by time-slicing",
+            )
+
+
+@check("sharing-mps-always-fails-requests", "GG-05")
+def mps_fails_requests(spec: ClusterSpec) -> Iterator[Problem]:
+    """With MPS the plugin always refuses requests for more than one unit.
+
+    It may be turned off from v0.20.0 on. Source: k8s-device-plugin v0.19.3, api/config/v1.
+    """
+    for pool in _mps(spec):
+        if not pool.sharing.fail_requests_greater_than_one:
+            yield (
+                pool.sharing.at / "failRequestsGreaterThanOne",
+                "MPS refuses requests for more than one unit; false has no effect",
+                "leave failRequestsGreaterThanOne out",
+            )
+
+
+@check("sharing-unknown-resource", "GG-03", "GG-08")
+def unknown_resource(spec: ClusterSpec) -> Iterator[Problem]:
+    """No device of the pool advertises this resource, so sharing it has no effect.
+
+    Names are those before renaming. Source: k8s-device-plugin v0.19.3, observed.
+    """
+    for pool in spec.pools:
+        devices = count_devices(pool.gpu_count, pool.mig)
+        for name in pool.sharing.resources:
+            if name in devices or not devices:
+                continue
+            offered = ", ".join(sorted(devices))
+            base = name.removesuffix(SHARED_SUFFIX)
+            hint = f"pool {pool.name!r} offers {offered}"
+            if base in devices:
+                hint = f"write {base}: names are those before renaming, 'rename' adds .shared"
+            yield (
+                pool.sharing.at / "resources" / name,
+                f"no device of pool {pool.name!r} is a {name}",
+                hint,
+            )
+
+
+@check("sharing-name-too-long", "GG-02")
+def name_too_long(spec: ClusterSpec) -> Iterator[Problem]:
+    """The full name of a shared resource has at most 63 characters.
+
+    Source: k8s-device-plugin v0.19.3, api/config/v1/resources.go.
+    """
+    for pool in spec.pools:
+        for resource in pool.prediction.resources:
+            if resource.replicas > 1 and len(resource.name) > RESOURCE_NAME_LIMIT:
+                yield (
+                    pool.sharing.at / "resources" / resource.base,
+                    f"{resource.name} has {len(resource.name)} characters, more than"
+                    f" {RESOURCE_NAME_LIMIT}",
+                    "do not rename this resource",
+                )
