@@ -1,0 +1,73 @@
+"""Every check finds its case at the right place, and lets the repaired spec through."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gpugen import checks
+from gpugen.catalog import Catalog
+from gpugen.model.finding import Finding, Pointer
+from gpugen.resolve import resolve
+from gpugen.validate import validate
+
+CASES = Path(__file__).parents[1] / "checks"
+ALL = {check.id: check for check in checks.discover()}
+
+
+def judge(changes: dict[str, Any]) -> list[Finding]:
+    """Judge the minimal spec after setting the values at the pointers."""
+    data = yaml.safe_load((CASES / "minimal.yaml").read_text())
+    for pointer, value in changes.items():
+        put(data, Pointer(pointer).parts, value)
+    findings = validate(data)
+    assert not findings, f"the schema already refuses this case: {findings}"
+    spec, findings = resolve(data, Catalog(), "inventories/minimal/cluster.yaml")
+    assert spec is not None, findings
+    return [finding for check in ALL.values() for finding in check.run(spec)]
+
+
+def put(data: Any, parts: tuple[str, ...], value: Any) -> None:
+    for part, after in zip(parts[:-1], parts[1:], strict=True):
+        if isinstance(data, list):
+            data = data[int(part)]
+        else:
+            data = data.setdefault(part, [] if after.isdigit() else {})
+    if isinstance(data, list):
+        data[int(parts[-1]) : int(parts[-1]) + 1] = [copy.deepcopy(value)]
+    elif value is None:
+        del data[parts[-1]]
+    else:
+        data[parts[-1]] = copy.deepcopy(value)
+
+
+def test_minimal_spec_is_clean() -> None:
+    assert judge({}) == []
+
+
+@pytest.mark.parametrize("id", sorted(ALL))
+def test_check(id: str) -> None:
+    path = CASES / f"{id}.yaml"
+    assert path.is_file(), f"check {id} has no case: add tests/checks/{id}.yaml"
+    case = yaml.safe_load(path.read_text())
+    found = [f for f in judge(case["bad"]) if f.id == id]
+    assert [f.at for f in found] == [case["at"]]
+    assert found[0].message
+    assert found[0].hint
+    assert found[0].severity is ALL[id].severity
+    assert [f for f in judge(case["good"]) if f.id == id] == []
+
+
+def test_every_case_has_a_check() -> None:
+    stems = {path.stem for path in CASES.glob("*.yaml")} - {"minimal"}
+    assert stems == set(ALL)
+
+
+@pytest.mark.parametrize("check", ALL.values(), ids=ALL)
+def test_check_is_explained(check: checks.Check) -> None:
+    first = check.explanation.splitlines()[0]
+    assert first.endswith("."), f"{check.id}: the docstring opens with one sentence"
