@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
@@ -16,14 +15,8 @@ from gpugen.writing.files import folders_of
 INDEX = ".gpugen.json"
 VERSION = 1
 
-_HASH = re.compile(r"[0-9a-f]{64}")
-# One search over all paths, joined by new lines: an empty, dot or .git step; what no name of ours
-# holds; names and paths too long to be real.
-_HOSTILE = re.compile(
-    r"(?:^|/)(?:\.{0,2}|\.git)(?:/|$)|[\\\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]"
-    r"|[^/\n]{256}|^(?:[^/\n]*/){32}",
-    re.IGNORECASE | re.MULTILINE,
-)
+_FORBIDDEN = frozenset(("", ".", "..", ".git"))  # steps of a path, in lower case
+_DEEPEST, _LONGEST = 32, 256  # steps of a path, characters of a step; no rendered path comes near
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +59,9 @@ def parse(text: bytes) -> Index | None:
     spec, inputs, files = data.get("spec"), data.get("inputs"), data.get("files")
     if version != VERSION or not isinstance(spec, str) or not isinstance(inputs, str):
         return None
-    if not isinstance(files, dict) or not _is_file_list(files) or not _is_text(spec, inputs):
+    if not isinstance(files, dict) or not _is_text(spec, inputs):
+        return None
+    if files and not (_are_paths(files) and _are_hashes(files.values())):
         return None
     return Index(spec, inputs, files)
 
@@ -76,10 +71,9 @@ def parse_journal(text: bytes) -> dict[str, list[str]]:
     data = _load(text)
     if not isinstance(data, dict) or not data or not _are_paths(data):
         return {}
-    for hashes in data.values():
-        if not isinstance(hashes, list) or not all(_is_hash(h) for h in hashes):
-            return {}
-    return data
+    if not all(isinstance(hashes, list) for hashes in data.values()):
+        return {}
+    return data if _are_hashes([one for hashes in data.values() for one in hashes]) else {}
 
 
 def _load(text: bytes) -> Any:
@@ -93,19 +87,24 @@ def _is_text(*values: str) -> bool:
     return all(value.isprintable() for value in values)
 
 
-def _is_hash(value: object) -> bool:
-    return isinstance(value, str) and _HASH.fullmatch(value) is not None
-
-
-def _is_file_list(files: Mapping[str, object]) -> bool:
-    return all(_is_hash(value) for value in files.values()) and (not files or _are_paths(files))
+def _are_hashes(values: Collection[object]) -> bool:
+    texts = [value for value in values if isinstance(value, str) and len(value) == 64]
+    joined = "".join(texts)
+    if len(texts) != len(values) or not joined.isascii():
+        return False
+    return not joined.encode().translate(None, b"0123456789abcdef")
 
 
 def _are_paths(files: Mapping[str, object]) -> bool:
-    text = "\n".join(files)
+    """Judge all paths at once: each relative and normalised, none a file and a folder."""
+    text = "/".join(files)
+    steps = text.lower().split("/")
     return (
-        text.count("\n") == len(files) - 1
-        and not _HOSTILE.search(text)
+        text.isprintable()
+        and "\\" not in text
+        and _FORBIDDEN.isdisjoint(steps)
+        and max(map(len, steps)) < _LONGEST
+        and max(path.count("/") for path in files) < _DEEPEST
         and INDEX not in files
         and folders_of(files).isdisjoint(files)
     )
