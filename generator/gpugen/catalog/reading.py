@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ def parse(text: str) -> Any:
     Raises ValueError: the text is not YAML.
     """
     try:
-        import ryaml
+        ryaml: Any = import_module("ryaml")
     except ImportError:
         return _parse_slowly(text)
     try:

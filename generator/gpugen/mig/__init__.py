@@ -1,0 +1,45 @@
+"""What a GPU can be cut into: names of profiles, placements, refusals, layouts.
+
+Decided exactly, by a search over the placements of the catalogue; nothing adds up slices and hopes.
+"""
+
+from gpugen.mig.layouts import is_maximal, layouts, maximal_layouts, nearest
+from gpugen.mig.names import (
+    ProfileName,
+    advertised_name,
+    config_name,
+    is_advertised,
+    memory_gb,
+    parse_profile,
+    resource_name,
+)
+from gpugen.mig.placement import (
+    Instance,
+    Layout,
+    Placement,
+    Refusal,
+    RefusalCode,
+    fit,
+    gpu_instances,
+)
+
+__all__ = [
+    "Instance",
+    "Layout",
+    "Placement",
+    "ProfileName",
+    "Refusal",
+    "RefusalCode",
+    "advertised_name",
+    "config_name",
+    "fit",
+    "gpu_instances",
+    "is_advertised",
+    "is_maximal",
+    "layouts",
+    "maximal_layouts",
+    "memory_gb",
+    "nearest",
+    "parse_profile",
+    "resource_name",
+]
