@@ -1,0 +1,217 @@
+"""The delivery: what Argo CD or Flux is pointed at, and what each object tells them about itself.
+
+One Argo CD Application whose objects carry sync waves, or one Flux Kustomization per wave. Neither
+waits for DaemonSets: one broken node must not hold up what comes later.
+Sources: argoproj/argo-cd v3.5, docs/user-guide/{sync-waves,sync-options,diff-strategies}.md and
+gitops-engine/pkg/sync; fluxcd/kustomize-controller v1.9, docs/spec/v1/kustomizations.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpugen.kube import metadata
+from gpugen.model.plan import KubeObject, Wave
+from gpugen.model.spec import ClusterSpec, Delivery
+from gpugen.model.tree import Tree
+from gpugen.render.sync_readme import readme
+from gpugen.render.yaml_text import yaml_file
+
+ARGOCD, FLUX = "argocd", "flux"
+KEPT = frozenset({"Namespace", "CustomResourceDefinition"})  # their loss takes all within along
+WORKLOADS = frozenset({"DaemonSet", "Deployment", "StatefulSet", "Job"})  # what Argo CD waits for
+WAITED_FOR = (Wave.NAMESPACES, Wave.CRDS)
+OWN_CLUSTER = {"server": "https://kubernetes.default.svc"}
+BOOTSTRAPPED = {"kind": "GitRepository", "name": "flux-system"}  # what 'flux bootstrap' makes
+COMMIT_DIGITS = 40
+
+
+def delivery_annotations(engine: str, wave: Wave, item: KubeObject) -> dict[str, str]:
+    """Return what an object must tell the engine: its order, and whether it may be deleted."""
+    if engine == ARGOCD:
+        return _argocd_annotations(wave, item)
+    if engine == FLUX:
+        return _flux_annotations(item)
+    return {}
+
+
+def _argocd_annotations(wave: Wave, item: KubeObject) -> dict[str, str]:
+    notes = {"argocd.argoproj.io/sync-wave": str(_argocd_wave(wave, item["kind"]))}
+    if item["kind"] in KEPT:
+        notes["argocd.argoproj.io/sync-options"] = "Prune=false,Delete=false"
+    elif _is_custom(item):
+        notes["argocd.argoproj.io/sync-options"] = "SkipDryRunOnMissingResource=true"
+    return notes
+
+
+def _argocd_wave(wave: Wave, kind: str) -> int:
+    """Return the number of the sync wave.
+
+    Argo CD starts a wave only when the one before is healthy, so workloads and all that follows
+    them share the last one. That is 0, which objects of the user's have who know nothing of waves.
+    """
+    if wave in WAITED_FOR:
+        return WAITED_FOR.index(wave) - 3
+    return -1 if wave is Wave.DEVICES and kind not in WORKLOADS else 0
+
+
+def _is_custom(item: KubeObject) -> bool:
+    """Tell whether a CRD defines the object, so that its kind may be missing in the cluster."""
+    group = item["apiVersion"].rpartition("/")[0]
+    return "." in group and not group.endswith(".k8s.io")
+
+
+def _flux_annotations(item: KubeObject) -> dict[str, str]:
+    notes = {}
+    if item["kind"] in KEPT:
+        notes["kustomize.toolkit.fluxcd.io/prune"] = "disabled"
+    if _has_dollar(item):  # Flux would replace ${...} wherever a Kustomization has variables
+        notes["kustomize.toolkit.fluxcd.io/substitute"] = "disabled"
+    return notes
+
+
+def _has_dollar(value: object) -> bool:
+    if isinstance(value, str):
+        return "$" in value
+    if isinstance(value, dict):
+        return any(map(_has_dollar, value.values()))
+    return isinstance(value, list) and any(map(_has_dollar, value))
+
+
+def render_sync(spec: ClusterSpec, tree: Tree) -> None:
+    """Add sync/ to the tree; call it after kustomize/, whose waves it lists."""
+    if spec.delivery.engine == ARGOCD:
+        objects = {"application": _application(spec)}
+    elif spec.delivery.engine == FLUX:
+        objects = _flux_objects(spec, _waves(tree))
+    else:
+        return
+    for name, value in objects.items():
+        tree.add(f"sync/{name}.yaml", yaml_file(spec, value))
+    tree.add("sync/README.md", readme(spec, object_name(spec), source_reference(spec)["name"]))
+
+
+def object_name(spec: ClusterSpec) -> str:
+    """Return the name of the Application, with which names of Flux objects begin."""
+    return f"gpugen-{spec.name}"
+
+
+def _waves(tree: Tree) -> list[Wave]:
+    """List the waves that the tree has, in order."""
+    return [wave for wave in Wave if f"kustomize/{wave}/kustomization.yaml" in tree]
+
+
+def _application(spec: ClusterSpec) -> KubeObject:
+    delivery = spec.delivery
+    meta = metadata(
+        object_name(spec),
+        namespace=delivery.argocd["namespace"],
+        annotations={"argocd.argoproj.io/compare-options": "ServerSideDiff=true"},
+    )
+    info = [{"name": "Spec", "value": spec.source}]
+    if spec.description:
+        info.append({"name": "Description", "value": spec.description})
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": meta,
+        "spec": {
+            "project": delivery.argocd["project"],
+            "source": {
+                "repoURL": delivery.repo_url,
+                "targetRevision": delivery.revision,
+                "path": delivery.path,
+            },
+            "destination": dict(delivery.argocd.get("destination", OWN_CLUSTER)),
+            "info": info,
+            "syncPolicy": {
+                "automated": {"prune": True, "selfHeal": True},
+                "syncOptions": ["ServerSideApply=true", "SkipDryRunOnMissingResource=true"],
+                "retry": {
+                    "limit": 5,
+                    "backoff": {"duration": "30s", "factor": 2, "maxDuration": "5m"},
+                },
+            },
+        },
+    }
+
+
+def source_reference(spec: ClusterSpec) -> dict[str, str]:
+    """Return the Flux source: the user's, else ours for the repository, else the bootstrapped."""
+    delivery = spec.delivery
+    if "sourceRef" in delivery.flux:
+        return dict(delivery.flux["sourceRef"])
+    if delivery.repo_url:
+        return {"kind": _source_kind(delivery), "name": object_name(spec)}
+    return BOOTSTRAPPED
+
+
+def _source_kind(delivery: Delivery) -> str:
+    return "OCIRepository" if delivery.repo_url.startswith("oci://") else "GitRepository"
+
+
+def _flux_objects(spec: ClusterSpec, waves: list[Wave]) -> dict[str, KubeObject]:
+    """Return the Flux objects by file name; each wave depends on the one before."""
+    reference = source_reference(spec)
+    objects: dict[str, KubeObject] = {}
+    if spec.delivery.repo_url and "sourceRef" not in spec.delivery.flux:
+        objects["source"] = _flux_source(spec)
+    before = ""
+    for wave in waves:
+        objects[str(wave)] = _flux_kustomization(spec, wave, reference, before)
+        before = objects[str(wave)]["metadata"]["name"]
+    return objects
+
+
+def _flux_source(spec: ClusterSpec) -> KubeObject:
+    """Return the source of a repository that needs no login."""
+    delivery = spec.delivery
+    return {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": _source_kind(delivery),
+        "metadata": _flux_metadata(spec, object_name(spec)),
+        "spec": {
+            "interval": "1m",
+            "url": delivery.repo_url,
+            "ref": _source_revision(delivery),
+        },
+    }
+
+
+def _source_revision(delivery: Delivery) -> dict[str, str]:
+    revision = delivery.revision
+    if _source_kind(delivery) == "OCIRepository":
+        return {"tag": revision}
+    if revision.startswith("refs/"):
+        return {"name": revision}
+    is_commit = len(revision) == COMMIT_DIGITS and set(revision) <= set("0123456789abcdef")
+    return {"commit": revision} if is_commit else {"branch": revision}
+
+
+def _flux_kustomization(
+    spec: ClusterSpec, wave: Wave, reference: Mapping[str, str], before: str
+) -> KubeObject:
+    is_waited_for = wave in WAITED_FOR
+    content: dict[str, Any] = {
+        "interval": "10m",
+        "retryInterval": "1m",
+        "timeout": "5m",
+        "sourceRef": dict(reference),
+        "path": f"./{spec.delivery.path}/{wave}",
+        "prune": not is_waited_for,
+        "wait": is_waited_for,
+    }
+    if before:
+        content["dependsOn"] = [{"name": before}]
+    return {
+        "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
+        "kind": "Kustomization",
+        "metadata": _flux_metadata(spec, f"{object_name(spec)}-{wave}"),
+        "spec": content,
+    }
+
+
+def _flux_metadata(spec: ClusterSpec, name: str) -> dict[str, Any]:
+    notes = {"gpugen/description": spec.description} if spec.description else {}
+    return metadata(name, namespace=spec.delivery.flux["namespace"], annotations=notes)
