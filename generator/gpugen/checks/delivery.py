@@ -21,12 +21,30 @@ def argocd_repository(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("delivery-flux-without-source")
 def flux_source(spec: ClusterSpec) -> Iterator[Problem]:
-    """A Kustomization of Flux takes its files from a source object that the cluster has."""
-    if spec.delivery.engine == "flux" and "sourceRef" not in spec.delivery.flux:
+    """A Kustomization of Flux takes its files from a source object: the user's, or ours."""
+    delivery = spec.delivery
+    if delivery.engine == "flux" and not delivery.repo_url and "sourceRef" not in delivery.flux:
         yield (
-            spec.delivery.at / "engine",
+            delivery.at / "engine",
             "the Flux Kustomizations have no source to read from",
-            "add delivery.flux.sourceRef, for example {kind: GitRepository, name: flux-system}",
+            "add delivery.flux.sourceRef, for example {kind: GitRepository, name: flux-system}, "
+            "or delivery.repoURL, from which a source is made",
+        )
+
+
+@check("delivery-flux-address")
+def flux_address(spec: ClusterSpec) -> Iterator[Problem]:
+    """A source of Flux refuses the short form of SSH addresses.
+
+    Source: fluxcd/source-controller v1.9, GitRepository, pattern of spec.url.
+    """
+    delivery = spec.delivery
+    if delivery.engine == "flux" and delivery.repo_url.startswith("git@"):
+        host, _, path = delivery.repo_url.partition(":")
+        yield (
+            delivery.at / "repoURL",
+            f"Flux does not read the address {delivery.repo_url!r}",
+            f"write ssh://{host}/{path}",
         )
 
 
@@ -37,9 +55,11 @@ def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     engine = spec.delivery.engine
     used = {
         "argocd": {"engine", "repoURL", "revision", "path", "argocd"},
-        "flux": {"engine", "path", "flux"},
+        "flux": {"engine", "repoURL", "revision", "path", "flux"},
         "none": {"engine"},
     }[engine]
+    if engine == "flux" and "sourceRef" in spec.delivery.flux:
+        used -= {"repoURL", "revision"}
     for key in stated:
         if key not in used:
             hint = f"leave {key} out, or choose another engine"

@@ -23,7 +23,6 @@ KEPT = frozenset({"Namespace", "CustomResourceDefinition"})  # their loss takes 
 WORKLOADS = frozenset({"DaemonSet", "Deployment", "StatefulSet", "Job"})  # what Argo CD waits for
 WAITED_FOR = (Wave.NAMESPACES, Wave.CRDS)
 OWN_CLUSTER = {"server": "https://kubernetes.default.svc"}
-BOOTSTRAPPED = {"kind": "GitRepository", "name": "flux-system"}  # what 'flux bootstrap' makes
 COMMIT_DIGITS = 40
 
 
@@ -89,10 +88,10 @@ def render_sync(spec: ClusterSpec, tree: Tree) -> None:
         return
     for name, value in objects.items():
         tree.add(f"sync/{name}.yaml", yaml_file(spec, value))
-    tree.add("sync/README.md", readme(spec, object_name(spec), source_reference(spec)["name"]))
+    tree.add("sync/README.md", readme(spec))
 
 
-def object_name(spec: ClusterSpec) -> str:
+def _object_name(spec: ClusterSpec) -> str:
     """Return the name of the Application, with which names of Flux objects begin."""
     return f"gpugen-{spec.name}"
 
@@ -105,7 +104,7 @@ def _waves(tree: Tree) -> list[Wave]:
 def _application(spec: ClusterSpec) -> KubeObject:
     delivery = spec.delivery
     meta = metadata(
-        object_name(spec),
+        _object_name(spec),
         namespace=delivery.argocd["namespace"],
         annotations={"argocd.argoproj.io/compare-options": "ServerSideDiff=true"},
     )
@@ -137,14 +136,10 @@ def _application(spec: ClusterSpec) -> KubeObject:
     }
 
 
-def source_reference(spec: ClusterSpec) -> dict[str, str]:
-    """Return the Flux source: the user's, else ours for the repository, else the bootstrapped."""
-    delivery = spec.delivery
-    if "sourceRef" in delivery.flux:
-        return dict(delivery.flux["sourceRef"])
-    if delivery.repo_url:
-        return {"kind": _source_kind(delivery), "name": object_name(spec)}
-    return BOOTSTRAPPED
+def _source_reference(spec: ClusterSpec) -> dict[str, str]:
+    """Return the Flux source: the user's, or else ours for the repository that the spec names."""
+    ours = {"kind": _source_kind(spec.delivery), "name": _object_name(spec)}
+    return dict(spec.delivery.flux.get("sourceRef", ours))
 
 
 def _source_kind(delivery: Delivery) -> str:
@@ -153,9 +148,9 @@ def _source_kind(delivery: Delivery) -> str:
 
 def _flux_objects(spec: ClusterSpec, waves: list[Wave]) -> dict[str, KubeObject]:
     """Return the Flux objects by file name; each wave depends on the one before."""
-    reference = source_reference(spec)
+    reference = _source_reference(spec)
     objects: dict[str, KubeObject] = {}
-    if spec.delivery.repo_url and "sourceRef" not in spec.delivery.flux:
+    if "sourceRef" not in spec.delivery.flux:
         objects["source"] = _flux_source(spec)
     before = ""
     for wave in waves:
@@ -170,7 +165,7 @@ def _flux_source(spec: ClusterSpec) -> KubeObject:
     return {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": _source_kind(delivery),
-        "metadata": _flux_metadata(spec, object_name(spec)),
+        "metadata": _flux_metadata(spec, _object_name(spec)),
         "spec": {
             "interval": "1m",
             "url": delivery.repo_url,
@@ -207,7 +202,7 @@ def _flux_kustomization(
     return {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
-        "metadata": _flux_metadata(spec, f"{object_name(spec)}-{wave}"),
+        "metadata": _flux_metadata(spec, f"{_object_name(spec)}-{wave}"),
         "spec": content,
     }
 
