@@ -12,6 +12,7 @@ from typing import Any
 from gpugen import kube
 from gpugen.model.plan import KubeObject
 from gpugen.model.spec import ClusterSpec, MigManager, MigStrategy, NodePool
+from gpugen.resources import MPS_ROOT
 
 CONFIG_FILE = "/config/config.yaml"
 CONFIG_MOUNT = "/config"
@@ -77,6 +78,22 @@ def plugin_config(name: str, spec: ClusterSpec, pool: NodePool) -> PluginConfig:
     )
     volume = kube.config_volume("config", config_map["metadata"]["name"])
     return PluginConfig(config_map, volume, kube.checksum(text))
+
+
+def mps_volumes() -> list[dict[str, Any]]:
+    """Return the host folders by which plugin, daemon and clients of MPS meet.
+
+    The daemon mounts its shared memory at shm; without a type nothing is asked of that path.
+    """
+    return [
+        kube.host_path("mps-root", MPS_ROOT, "DirectoryOrCreate"),
+        kube.host_path("mps-shm", f"{MPS_ROOT}/shm"),
+    ]
+
+
+def mps_mounts() -> list[dict[str, Any]]:
+    """Return where plugin and daemon look for those folders; fixed in the programs."""
+    return [kube.mount("mps-root", "/mps"), kube.mount("mps-shm", "/dev/shm")]  # noqa: S108
 
 
 def image(spec: ClusterSpec, component: str) -> str:
