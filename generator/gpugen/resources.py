@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpugen.mig import resource_name
 from gpugen.model.catalog import DriverBranch, GpuModel
 from gpugen.model.prediction import Prediction, ResourcePrediction
 from gpugen.model.spec import Driver, Mig, MigStrategy, Sharing, SharingMode
@@ -62,11 +63,6 @@ def predict(
     )
 
 
-def mig_resource(profile: str) -> str:
-    """Return the resource of a profile under the strategy ``mixed``."""
-    return f"nvidia.com/mig-{profile.replace('+', '.')}"
-
-
 def geometries(gpu_count: int, mig: Mig) -> list[Mapping[str, int]]:
     """Return the profiles of each GPU of a node; a GPU that no entry names is not cut."""
     result: list[Mapping[str, int]] = [{}] * gpu_count
@@ -92,7 +88,7 @@ def count_devices(gpu_count: int, mig: Mig) -> dict[str, tuple[int, str]]:
         uniform = len(instances) == 1 and all(per_gpu)
         return {WHOLE_GPU: (instances.total(), next(iter(instances)))} if uniform else {}
     whole = sum(1 for profiles in per_gpu if not profiles)
-    devices = {mig_resource(profile): (count, profile) for profile, count in instances.items()}
+    devices = {resource_name(profile): (count, profile) for profile, count in instances.items()}
     return {**devices, **({WHOLE_GPU: (whole, "")} if whole else {})}
 
 

@@ -38,21 +38,6 @@ def kubernetes_end_of_life(spec: ClusterSpec) -> Iterator[Problem]:
         )
 
 
-@check("kubernetes-version-without-scheduler")
-def scheduler_tag(spec: ClusterSpec) -> Iterator[Problem]:
-    """The second scheduler must be of the cluster's minor version, and the release has none.
-
-    Source: kubernetes.io, version skew policy.
-    """
-    tags = spec.release.row["schedulerTags"]
-    if "scheduler" in spec.options and spec.kubernetes.version not in tags:
-        yield (
-            spec.kubernetes.at / "version",
-            f"release {spec.release.id} has no kube-scheduler for {spec.kubernetes.version}",
-            "switch components.scheduler off, or take a release that has one",
-        )
-
-
 @check("distribution-not-supported", "GG-14", "DIST-14", "DIST-15", "DIST-16")
 def distribution(spec: ClusterSpec) -> Iterator[Problem]:
     """The distribution configures its runtime, or its GPUs, in a way that gpugen does not render.

@@ -10,6 +10,7 @@ from gpugen.model.spec import ClusterSpec, DriverMethod, KernelModules, NodePool
 from gpugen.versions import is_older
 
 OPEN_ONLY_BRANCH = 620  # install guide v620: no proprietary flavour any more
+FAMILIES = ("debian",)  # of packages that the host roles install
 TOOLKIT_FLOOR = "1.17.8"  # carries the fixes of CVE-2025-23266 and CVE-2025-23267
 
 
@@ -158,10 +159,13 @@ def system(spec: ClusterSpec) -> Iterator[Problem]:
     """The roles refuse the system before their first change. Source: its row in the catalogue."""
     for pool in spec.pools:
         row = pool.host.os
-        if not row.is_supported:
+        reason = "" if row.is_supported else row.reason
+        if row.is_supported and row.family not in FAMILIES:
+            reason = f"they install packages of the {' and '.join(FAMILIES)} family only, so far"
+        if reason:
             yield (
                 pool.host.at / "os",
-                f"the host roles do not support {row.id!r}: {row.reason}",
+                f"the host roles do not support {row.id!r}: {reason}",
                 "'gpugen catalog systems' lists what they support",
             )
 

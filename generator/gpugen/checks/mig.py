@@ -56,7 +56,7 @@ def unknown_profile(spec: ClusterSpec) -> Iterator[Problem]:
             if profile not in geometry.profiles:
                 known = ", ".join(geometry.profiles)
                 near = mig.nearest(geometry, {profile: entry.profiles[profile]}, limit=1)
-                meant = f"did you mean {mig.words(near[0])}? " if near else ""
+                meant = f"did you mean {mig.spelled(near[0])}? " if near else ""
                 yield (
                     entry.at / "profiles" / profile,
                     f"{geometry.id} has no MIG profile {profile!r}",
@@ -78,8 +78,8 @@ def does_not_fit(spec: ClusterSpec) -> Iterator[Problem]:
             near = mig.nearest(geometry, entry.profiles)
             yield (
                 entry.at / "profiles",
-                f"{mig.words(entry.profiles)} does not fit: {refusal.reason}",
-                "nearest that fit: " + "; ".join(mig.words(layout) for layout in near),
+                f"{mig.spelled(entry.profiles)} does not fit: {refusal.message}",
+                "nearest that fit: " + "; ".join(mig.spelled(layout) for layout in near),
             )
 
 

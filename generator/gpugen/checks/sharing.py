@@ -10,7 +10,6 @@ from gpugen.resources import SHARED_SUFFIX, count_devices
 
 MPS_CEILING = 48
 MPS_CEILING_BEFORE_TURING = 16
-RESOURCE_NAME_LIMIT = 63
 
 
 def _mps(spec: ClusterSpec) -> Iterator[NodePool]:
@@ -115,20 +114,3 @@ def unknown_resource(spec: ClusterSpec) -> Iterator[Problem]:
                 f"no device of pool {pool.name!r} is a {name}",
                 hint,
             )
-
-
-@check("sharing-name-too-long", "GG-02")
-def name_too_long(spec: ClusterSpec) -> Iterator[Problem]:
-    """The full name of a shared resource has at most 63 characters.
-
-    Source: k8s-device-plugin v0.19.3, api/config/v1/resources.go.
-    """
-    for pool in spec.pools:
-        for resource in pool.prediction.resources:
-            if resource.replicas > 1 and len(resource.name) > RESOURCE_NAME_LIMIT:
-                yield (
-                    pool.sharing.at / "resources" / resource.base,
-                    f"{resource.name} has {len(resource.name)} characters, more than"
-                    f" {RESOURCE_NAME_LIMIT}",
-                    "do not rename this resource",
-                )

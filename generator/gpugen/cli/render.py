@@ -80,11 +80,16 @@ def command(
 
 
 def _verify(outcomes: Sequence[Outcome]) -> None:
-    from gpugen.conform import verify
+    """Hold every object of the plans against the client's models. Raises AssertionError: a bug."""
+    from gpugen.conform import fault
+    from gpugen.plan import plan
 
     for outcome in outcomes:
         assert outcome.spec is not None
-        verify(outcome.spec)
+        for placed in plan(outcome.spec).objects:
+            found = fault(placed.object)
+            name = f"{placed.object['kind']}/{placed.object['metadata']['name']}"
+            assert not found, f"{name}: {found}"
 
 
 def _write(

@@ -3,7 +3,7 @@
 Decided exactly, by a search over the placements of the catalogue; nothing adds up slices and hopes.
 """
 
-from gpugen.mig.layouts import is_maximal, layouts, maximal_layouts, nearest
+from gpugen.mig.layouts import is_maximal, layouts, maximal_layouts, nearest, spelled
 from gpugen.mig.names import (
     ProfileName,
     advertised_name,
@@ -13,6 +13,7 @@ from gpugen.mig.names import (
     parse_profile,
     resource_name,
 )
+from gpugen.mig.packing import pack
 from gpugen.mig.placement import (
     Instance,
     Layout,
@@ -40,6 +41,8 @@ __all__ = [
     "maximal_layouts",
     "memory_gb",
     "nearest",
+    "pack",
     "parse_profile",
     "resource_name",
+    "spelled",
 ]

@@ -28,6 +28,11 @@ def _extensions(
             yield from _extensions(geometry, larger, open_names[index:])
 
 
+def spelled(layout: Layout) -> str:
+    """Write a layout for people: ``1 x 3g.20gb + 2 x 2g.10gb``."""
+    return " + ".join(f"{count} x {profile}" for profile, count in layout.items())
+
+
 def is_maximal(geometry: MigGeometry, layout: Layout) -> bool:
     """Tell whether no further instance fits beside a layout that fits."""
     return not any(

@@ -1,0 +1,113 @@
+"""``gpugen catalog``: look up what gpugen knows, with source and confidence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gpugen.catalog import Catalog, UnknownRow
+from gpugen.cli.common import open_workspace, root_option
+from gpugen.errors import ExitCode, UsageError
+
+Row = Mapping[str, Any]
+
+
+def _gpu(row: Row) -> str:
+    memory = row.get("memory", {})
+    total = memory.get("nvmlMib")
+    mig = row.get("mig", {}).get("geometry") or ("" if row.get("mig", {}).get("isCapable") else "-")
+    size = f"{total} MiB" if total else "unknown"
+    return f"{row['product']:<46} {row['architecture']:<13} {size:>11}  MIG {mig or 'undocumented'}"
+
+
+def _driver(row: Row) -> str:
+    known = row.get("latestKnown") or "unknown"
+    return f"{row['status']:<14} newest known {known:<12} CUDA {row.get('cuda') or 'unknown'}"
+
+
+def _support(row: Row) -> str:
+    word = "supported" if row["isSupported"] else "not supported"
+    return f"{word:<14} {row.get('reason') or ''}".rstrip()
+
+
+def _kubernetes(row: Row) -> str:
+    return f"{row['status']:<20} end of life {row.get('endOfLife') or 'unknown'}"
+
+
+def _release(row: Row) -> str:
+    return ", ".join(f"{k} {v.get('tag', 'by minor')}" for k, v in row["images"].items())
+
+
+def _geometry(row: Row) -> str:
+    return ", ".join(row["profiles"])
+
+
+# word of the command line -> section of the catalogue, one line per row
+SECTIONS: Mapping[str, tuple[str, Callable[[Row], str]]] = {
+    "gpus": ("gpus", _gpu),
+    "mig": ("migGeometries", _geometry),
+    "drivers": ("drivers", _driver),
+    "systems": ("operatingSystems", _support),
+    "distributions": ("distributions", _support),
+    "kubernetes": ("kubernetes", _kubernetes),
+    "releases": ("releases", _release),
+}
+
+
+@click.command("catalog")
+@click.argument("section", type=click.Choice(list(SECTIONS)), required=False)
+@click.argument("name", required=False)
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
+@root_option
+def command(section: str | None, name: str | None, output: str, root: Path | None) -> int:
+    """List a section of the catalogue, or show one row of it with its sources.
+
+    Example: gpugen catalog gpus h100-sxm5-80gb
+    """
+    catalog = open_workspace(root).catalog
+    if section is None:
+        _overview(catalog)
+    elif name is None:
+        _listing(catalog, section, output)
+    else:
+        _row(catalog, section, name, output)
+    return ExitCode.DONE
+
+
+def _overview(catalog: Catalog) -> None:
+    for word, (section, _) in SECTIONS.items():
+        click.echo(f"{word:<15}{len(catalog.ids(section)):>4} rows    gpugen catalog {word}")
+
+
+def _listing(catalog: Catalog, word: str, output: str) -> None:
+    section, line = SECTIONS[word]
+    rows = {key: catalog.row(section, key) for key in catalog.ids(section)}
+    if output == "json":
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False, sort_keys=True))
+        return
+    width = max(map(len, rows), default=0)
+    for key, row in rows.items():
+        click.echo(f"{key:<{width}}  {line(row)}")
+
+
+def _row(catalog: Catalog, word: str, name: str, output: str) -> None:
+    """Print one row. Raises UsageError: the catalogue has no such row."""
+    section, _ = SECTIONS[word]
+    try:
+        row = catalog.row(section, name)
+    except UnknownRow as unknown:
+        hint = f"did you mean {' or '.join(unknown.close)}?" if unknown.close else ""
+        raise UsageError(
+            f"no {unknown.kind.replace('-', ' ')} {name!r} in the catalogue",
+            hint or f"'gpugen catalog {word}' lists them",
+        ) from unknown
+    if output == "json":
+        click.echo(json.dumps(row, indent=2, ensure_ascii=False))
+        return
+    from gpugen.yaml_text import to_yaml
+
+    click.echo(to_yaml({name: row}), nl=False)

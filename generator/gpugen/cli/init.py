@@ -1,0 +1,59 @@
+"""``gpugen init``: a starter repository."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from gpugen.catalog import Catalog, UnknownRow
+from gpugen.errors import ExitCode, GpugenError, UsageError
+
+
+@click.command("init")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
+@click.option("--cluster", default="lab", show_default=True, help="Name of the first cluster.")
+@click.option("--model", default="l4", show_default=True, help="GPU model of its first pool.")
+@click.option("--count", type=click.IntRange(1, 16), default=1, show_default=True, help="GPUs.")
+@click.option("--hosts", default="gpu-[01:02].example", show_default=True, help="A host or range.")
+def command(folder: Path, cluster: str, model: str, count: int, hosts: str) -> int:
+    """Write a starter repository: a spec, its schema for editors, pre-commit and CI files.
+
+    Files that exist are left alone. The spec states the current driver and toolkit versions.
+    """
+    from gpugen.cli.schema import editor_schema
+    from gpugen.resolve import root_schema
+    from gpugen.starter import files, starter
+
+    defs = root_schema()["$defs"]
+    for value, kind in ((cluster, "clusterName"), (hosts, "hostPattern")):
+        if not re.search(defs[kind]["pattern"], value):
+            raise UsageError(f"{value!r} is not {defs[kind]['x-wanted']}")
+    try:
+        values = starter(Catalog(), cluster, model, count, hosts)
+    except UnknownRow as unknown:
+        near = f"did you mean {' or '.join(unknown.close)}?" if unknown.close else ""
+        raise UsageError(
+            f"no GPU model {model!r} in the catalogue", near or "'gpugen catalog gpus' lists them"
+        ) from unknown
+    written = dict(files(values))
+    written["schemas/cluster.editor.schema.json"] = editor_schema()
+    for path, text in written.items():
+        _write(folder / path, path, text)
+    click.echo(f"next: edit inventories/{cluster}/cluster.yaml, then 'gpugen render'", err=True)
+    return ExitCode.DONE
+
+
+def _write(target: Path, path: str, text: str) -> None:
+    """Write one file if nothing stands there. Raises GpugenError: the folder cannot be written."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        click.echo(f"{path}: exists, left alone", err=True)
+    except OSError as error:
+        raise GpugenError(f"{target}: {error.strerror}") from error
+    else:
+        click.echo(f"{path}: written", err=True)

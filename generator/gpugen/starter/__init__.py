@@ -1,0 +1,83 @@
+"""The starter repository: text templates and what they are filled with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpugen import __version__
+from gpugen.catalog import Catalog
+from gpugen.model.catalog import DriverBranch
+from gpugen.versions import parts
+
+FILES = {
+    "inventories/{cluster}/cluster.yaml": "cluster.yaml.j2",
+    ".pre-commit-config.yaml": "pre-commit.yaml.j2",
+    ".github/workflows/gpugen.yaml": "workflow.yaml.j2",
+    ".gitattributes": "gitattributes.j2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Starter:
+    """What the templates receive."""
+
+    cluster: str
+    pool: str
+    model: str
+    count: int
+    hosts: str
+    release: str
+    kubernetes: str
+    distribution: str
+    system: str
+    driver: str
+    toolkit: str
+    gpugen: str = __version__
+
+
+def starter(catalog: Catalog, cluster: str, model: str, count: int, hosts: str) -> Starter:
+    """Return a starter with the current versions of the catalogue."""
+    minors = [minor.id for minor in catalog.kubernetes_minors() if minor.is_supported]
+    return Starter(
+        cluster=cluster,
+        pool=model.partition("-")[0],
+        model=model,
+        count=count,
+        hosts=hosts,
+        release=catalog.ids("releases")[-1],
+        kubernetes=minors[-2],  # the newest is seldom what clusters run
+        distribution="kubeadm",
+        system="ubuntu-24.04",
+        driver=_driver(catalog, model).latest_known,
+        toolkit=str(catalog.container_toolkit()["latest"]),
+    )
+
+
+def _driver(catalog: Catalog, model: str) -> DriverBranch:
+    """Return the branch to begin with: long-term, supported, and one that drives the model."""
+    gpu = catalog.gpu(model)
+    fitting = [
+        branch
+        for branch in catalog.driver_branches()
+        if branch.is_supported
+        and gpu.architecture in branch.architectures
+        and (not gpu.min_driver or parts(branch.latest_known) >= parts(gpu.min_driver))
+    ]
+    return next((b for b in fitting if b.kind == "LTS"), fitting[-1])
+
+
+def files(values: Starter) -> Iterator[tuple[str, str]]:
+    """Yield path and text of every file of the starter repository."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - text files, filled with names that were checked
+    )
+    for path, template in FILES.items():
+        text = environment.get_template(template).render(starter=values)
+        yield path.format(cluster=values.cluster), text
