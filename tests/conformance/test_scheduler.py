@@ -1,0 +1,102 @@
+"""The rendered scheduler configuration, judged by the real kube-scheduler."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from specs import MIG_POOL, resolved
+
+from gpugen import kube
+from gpugen.components import options_schema
+from gpugen.components.scheduler import contribute
+
+KUBECONFIG = {  # a server that answers is not needed: the program writes its configuration and ends
+    "apiVersion": "v1",
+    "kind": "Config",
+    "clusters": [{"name": "none", "cluster": {"server": "https://127.0.0.1:1"}}],
+    "users": [{"name": "none", "user": {}}],
+    "contexts": [{"name": "none", "context": {"cluster": "none", "user": "none"}}],
+    "current-context": "none",
+}
+Judge = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+@pytest.fixture
+def as_read(reader: Callable[[str], Path], tmp_path: Path) -> Judge:
+    """Return a function from a configuration to what kube-scheduler makes of it."""
+    program = reader("kube-scheduler")
+
+    def judge(configuration: dict[str, Any]) -> dict[str, Any]:
+        config, kubeconfig, out = (tmp_path / name for name in ("in", "kubeconfig", "out"))
+        kubeconfig.write_text(kube.yaml_text(KUBECONFIG))
+        config.write_text(
+            kube.yaml_text({**configuration, "clientConnection": {"kubeconfig": str(kubeconfig)}})
+        )
+        done = subprocess.run(
+            [program, f"--config={config}", "--secure-port=0", f"--write-config-to={out}"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        if done.returncode:
+            raise ValueError(done.stderr)
+        read: dict[str, Any] = yaml.safe_load(out.read_text())
+        return read
+
+    return judge
+
+
+def rendered(options: object = True) -> dict[str, Any]:
+    spec = resolved({**MIG_POOL, "/components": {"scheduler": options}})
+    objects = contribute(spec, spec.options["scheduler"]).objects
+    (text,) = (p.object["data"]["config.yaml"] for p in objects if "data" in p.object)
+    configuration: dict[str, Any] = yaml.safe_load(text)
+    return configuration
+
+
+def arguments(profile: dict[str, Any], plugin: str) -> dict[str, Any]:
+    (found,) = (entry["args"] for entry in profile["pluginConfig"] if entry["name"] == plugin)
+    result: dict[str, Any] = found
+    return result
+
+
+def test_packing_is_read_as_it_is_meant(as_read: Judge) -> None:
+    meant = rendered()
+    read = as_read(meant)
+    (profile,) = read["profiles"]
+    assert profile["schedulerName"] == "gpu-binpack"
+    fit = [
+        p for p in profile["plugins"]["multiPoint"]["enabled"] if p["name"] == "NodeResourcesFit"
+    ]
+    assert fit == [{"name": "NodeResourcesFit", "weight": 100}]
+    wanted = arguments(meant["profiles"][0], "NodeResourcesFit")["scoringStrategy"]
+    assert arguments(profile, "NodeResourcesFit")["scoringStrategy"] == wanted
+    spread = arguments(profile, "PodTopologySpread")
+    assert (spread["defaultingType"], spread.get("defaultConstraints")) == ("List", None)
+    assert read["leaderElection"].items() >= meant["leaderElection"].items()
+
+
+def test_without_packing_the_defaults_stand(as_read: Judge) -> None:
+    (profile,) = as_read(rendered({"binPacking": False}))["profiles"]
+    assert arguments(profile, "NodeResourcesFit")["scoringStrategy"]["type"] == "LeastAllocated"
+
+
+@pytest.mark.parametrize("weight", [1, 100, 101])
+def test_schema_allows_the_weights_that_the_program_allows(as_read: Judge, weight: int) -> None:
+    options = {"weights": {"gpu": weight}}
+    schema = options_schema("scheduler")
+    assert schema is not None
+    allowed = Draft202012Validator(schema).is_valid(options)
+    try:
+        as_read(rendered(options))
+    except ValueError as refusal:
+        assert not allowed, refusal
+    else:
+        assert allowed

@@ -1,0 +1,44 @@
+"""Resolved specs for tests: the minimal one of the check cases, with values set at pointers."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gpugen.catalog import Catalog
+from gpugen.model.finding import Pointer
+from gpugen.model.spec import ClusterSpec
+from gpugen.resolve import resolve
+
+MINIMAL = Path(__file__).parent / "checks" / "minimal.yaml"
+MIG_POOL = {  # what pool 0 of the minimal spec takes to carry MIG instances on half of its GPUs
+    "/pools/0/mig": {
+        "strategy": "mixed",
+        "layout": [
+            {"gpus": [0, 1], "profiles": {"1g.5gb": 7}},
+            {"gpus": [2, 3], "profiles": {}},
+        ],
+    },
+}
+
+
+def resolved(changes: dict[str, Any] | None = None) -> ClusterSpec:
+    """Resolve the minimal spec after setting the values at the pointers."""
+    data = yaml.safe_load(MINIMAL.read_text(encoding="utf-8"))
+    for pointer, value in (changes or {}).items():
+        _put(data, Pointer(pointer).parts, copy.deepcopy(value))
+    spec, findings = resolve(data, Catalog(), "inventories/minimal/cluster.yaml")
+    assert spec is not None, findings
+    return spec
+
+
+def _put(data: Any, parts: tuple[str, ...], value: Any) -> None:
+    for part in parts[:-1]:
+        data = data[int(part)] if isinstance(data, list) else data.setdefault(part, {})
+    if isinstance(data, list):
+        data[int(parts[-1]) : int(parts[-1]) + 1] = [value]
+    else:
+        data[parts[-1]] = value
