@@ -1,0 +1,1 @@
+"""Reading of one YAML file: guards, a plain and a careful reader, positions, layers."""

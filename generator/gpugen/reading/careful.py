@@ -1,0 +1,238 @@
+"""Reads any YAML, event by event, and refuses what has more than one meaning or no bound.
+
+The reference of both readers: no recursion, no objects but str, int, bool, None, list and dict, a
+place for every value, every fault of a file that can still be read on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gpugen.reading.faults import MAX_DEPTH, MAX_EXPANSION, MAX_SCALAR, Faults, shown
+from gpugen.reading.marks import ROOT_MARK, Marks
+from gpugen.reading.scalars import DoubtfulError, resolve
+from gpugen.reading.syntax import explain, swallowed_lines, tab_in_indentation, template_mark
+from gpugen.reading.text import FORBIDDEN, named
+
+MAX_TEXT = 1024 * 1024  # characters; the parser takes seconds for more
+MAX_EVENTS = 150_000
+_FREE_EXPANSION = 1000  # values; no bomb is that small
+
+_BROKEN = object()  # stands for a key that is no text, or for an anchor that is still open
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A collection that is open. size: values in it after following every alias."""
+
+    node: Any
+    offset: int
+    anchor: str | None
+    is_key: bool
+    is_template: bool = False
+    key: Any = None
+    key_offset: int = 0
+    size: int = 1
+
+
+class _StopReadingError(Exception):
+    """A bound is crossed; what was found so far is all that is said."""
+
+
+class CarefulReader:
+    """Composes one text; afterwards ``root`` and ``marks`` hold it if ``faults`` is empty."""
+
+    def __init__(self, text: str, faults: Faults) -> None:
+        self.text = text
+        self.faults = faults
+        self.marks: Marks = {}
+        self.root: Any = None
+        self._frames: list[_Frame] = []
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._spans: list[tuple[int, int]] = []  # quoted and block scalars of several lines
+        self._events = 0
+        self._documents = 0
+        self._size = 0
+        self._heaviest = (0, 0)  # values behind an alias, its offset
+        self._handlers: dict[str, Callable[[Any], None]] = {
+            "DocumentStartEvent": self._document,
+            "ScalarEvent": self._scalar,
+            "AliasEvent": self._alias,
+            "SequenceStartEvent": lambda event: self._start(event, []),
+            "MappingStartEvent": lambda event: self._start(event, {}),
+            "SequenceEndEvent": self._end,
+            "MappingEndEvent": self._end,
+        }
+
+    def read(self) -> None:
+        """Compose the text, and note every fault."""
+        try:
+            for event in self._parse():
+                handler = self._handlers.get(type(event).__name__)
+                if handler is not None:
+                    handler(event)
+        except _StopReadingError:
+            return
+        if self._size > max(MAX_EXPANSION * self._events, _FREE_EXPANSION):
+            _, offset = self._heaviest
+            self._fault("spec-alias-expansion", offset, self._events, self._size)
+        tab = tab_in_indentation(self.text, self._spans)
+        if tab is not None:
+            self._fault("spec-tab", tab)
+
+    def _parse(self) -> Iterator[Any]:
+        """Yield the events of the text; a syntax error becomes a fault and ends them."""
+        from ruamel.yaml import YAML
+
+        offset = 0
+        try:
+            for event in YAML(typ="safe", pure=True, plug_ins=[]).parse(self.text):
+                offset = event.start_mark.index
+                self._events += 1
+                if self._events > MAX_EVENTS:
+                    break
+                yield event
+        except Exception as error:  # noqa: BLE001 - a parser may raise anything on hostile text
+            if not self._is_in_template():
+                explain(error, offset, self.text, self.faults)
+            raise _StopReadingError from None
+        if self._events > MAX_EVENTS:
+            self._stop("spec-nodes", offset, MAX_EVENTS)
+
+    def _document(self, event: Any) -> None:
+        self._documents += 1
+        if self._documents > 1:
+            self._stop("spec-several-documents", event.start_mark.index)
+
+    def _start(self, event: Any, node: Any) -> None:
+        offset = event.start_mark.index
+        if len(self._frames) >= MAX_DEPTH:
+            self._stop("spec-depth", offset, MAX_DEPTH)
+        self._refuse_tag(event)
+        frame = _Frame(node, offset, event.anchor, is_key=self._awaits_key())
+        if frame.is_key:
+            outer = self._frames[-1]
+            outer.key = _BROKEN
+            frame.is_template = template_mark(self.text, outer.offset)
+            if frame.is_template:
+                self._fault("spec-template", outer.offset)
+            else:
+                self._fault("spec-collection-as-key", offset)
+        if event.anchor:
+            self._anchors[event.anchor] = (_BROKEN, 0)
+        self._frames.append(frame)
+
+    def _end(self, event: Any) -> None:
+        frame = self._frames.pop()
+        if frame.anchor:
+            self._anchors[frame.anchor] = (frame.node, frame.size)
+        if not frame.is_key:
+            self._place(frame.node, frame.offset, frame.size)
+
+    def _scalar(self, event: Any) -> None:
+        offset, end = event.start_mark.index, event.end_mark.index
+        is_plain = event.style is None
+        self._refuse_tag(event)
+        if len(event.value) > MAX_SCALAR:
+            self._stop("spec-long-scalar", offset, len(event.value), MAX_SCALAR)
+        if event.style == '"' and (match := FORBIDDEN.search(event.value)):
+            self._fault("spec-control-character", offset, named(match.group()))
+        has_lines = self.text.find("\n", offset, end) >= 0
+        if has_lines and not is_plain:
+            self._spans.append((offset, end))
+        if is_plain and event.value == "<<" and self._awaits_key():
+            self._fault("spec-merge-key", offset)
+            self._frames[-1].key = _BROKEN
+            return
+        value = event.value
+        if is_plain and has_lines:
+            for swallowed in swallowed_lines(self.text, offset, end):
+                self._fault(*swallowed)
+        elif is_plain and not event.tag:
+            value = self._meaning(event.value, offset)
+        if event.anchor:
+            self._anchors[event.anchor] = (value, 1)
+        if self._awaits_key():
+            self._key(value, offset)
+        else:
+            is_empty = event.value == "" and is_plain
+            self._place(value, offset, 1, is_empty=is_empty)
+
+    def _meaning(self, text: str, offset: int) -> str | int | bool | None:
+        try:
+            return resolve(text)
+        except DoubtfulError as doubt:
+            self._fault(doubt.id, offset, *doubt.values)
+            return text
+
+    def _key(self, value: Any, offset: int) -> None:
+        frame = self._frames[-1]
+        frame.key, frame.key_offset = _BROKEN, offset
+        if not isinstance(value, str):
+            spelled = shown(self.text[offset : offset + 100].split(":", 1)[0].strip())
+            fault = "spec-key-not-text" if spelled else "spec-missing-key-text"
+            self._fault(fault, offset, spelled)
+        elif value in frame.node:
+            line, _ = self.faults.lines.place(self.marks[id(frame.node), value][0])
+            self._fault("spec-duplicate-key", offset, shown(value), line)
+        elif value.startswith("-") and self.text[offset] == "-":
+            rest = value.lstrip("-")
+            self._fault("spec-missing-space", offset, shown(value), shown(f"- {rest}"), "dash")
+        else:
+            frame.key = value
+            frame.node[value] = None
+            self.marks[id(frame.node), value] = (offset, offset)
+
+    def _alias(self, event: Any) -> None:
+        offset = event.start_mark.index
+        value, size = self._anchors.get(event.anchor, (None, 1))
+        if event.anchor not in self._anchors:
+            self._fault("spec-unknown-alias", offset, shown(event.anchor))
+        elif value is _BROKEN:
+            value, size = None, 1
+            self._fault("spec-self-reference", offset, shown(event.anchor))
+        self._heaviest = max(self._heaviest, (size, offset))
+        if self._awaits_key():
+            self._key(value, offset)
+        else:
+            self._place(value, offset, size)
+
+    def _awaits_key(self) -> bool:
+        frames = self._frames
+        return bool(frames) and frames[-1].key is None and type(frames[-1].node) is dict
+
+    def _place(self, value: Any, offset: int, size: int, *, is_empty: bool = False) -> None:
+        """Put a finished value where it belongs; an empty one stands where its key does."""
+        if not self._frames:
+            self.root, self._size = value, size
+            self.marks[ROOT_MARK] = (offset, offset)
+            return
+        frame = self._frames[-1]
+        frame.size += size
+        if type(frame.node) is list:
+            self.marks[id(frame.node), len(frame.node)] = (offset, offset)
+            frame.node.append(value)
+            return
+        if frame.key is not _BROKEN:
+            place = frame.key_offset if is_empty else offset
+            frame.node[frame.key] = value
+            self.marks[id(frame.node), frame.key] = (frame.key_offset, place)
+        frame.key = None
+
+    def _refuse_tag(self, event: Any) -> None:
+        if event.tag is not None:
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            self._fault("spec-tag", event.start_mark.index, shown(tag))
+
+    def _is_in_template(self) -> bool:
+        return any(frame.is_template for frame in self._frames)
+
+    def _fault(self, id: str, offset: int, *values: object) -> None:
+        if not self._is_in_template():
+            self.faults.add(id, offset, *values)
+
+    def _stop(self, id: str, offset: int, *values: object) -> None:
+        self._fault(id, offset, *values)
+        raise _StopReadingError

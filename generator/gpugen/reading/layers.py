@@ -1,0 +1,206 @@
+"""Finds the files that a spec extends: in order, inside the repository, each only once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gpugen.model.finding import Finding
+from gpugen.reading.faults import shown
+from gpugen.reading.source import Source, read_bytes
+
+MAX_LAYERS = 100
+API_VERSION = "gpugen/v1"
+OWN_KEYS = ("apiVersion", "kind", "extends")  # of a layer; they are not handed on
+
+
+class Reader:
+    """Files by path, each read once: a thousand clusters may share a layer."""
+
+    def __init__(self) -> None:
+        self._sources: dict[Path, Source] = {}
+        self._real_paths: dict[Path, Path] = {}
+
+    def source(self, path: Path) -> Source:
+        """Return a file.
+
+        Raises GpugenError: it cannot be read.
+        """
+        source = self._sources.get(path)
+        if source is None:
+            source = self._sources[path] = Source(path, read_bytes(path))
+        return source
+
+    def content(self, path: Path) -> bytes:
+        """Return the bytes of a file that was read."""
+        return self._sources[path].raw
+
+    def real(self, path: Path) -> Path:
+        """Return the path with all links followed."""
+        real = self._real_paths.get(path)
+        if real is None:
+            real = self._real_paths[path] = path.resolve()
+        return real
+
+
+class Stacking:
+    """The files of one spec, lowest layer first and the spec last, with what is wrong."""
+
+    def __init__(self, reader: Reader, boundary: Path) -> None:
+        self.sources: list[Source] = []
+        self.findings: list[Finding] = []
+        self._reader = reader
+        self._boundary = boundary
+        self._seen: set[Path] = set()
+
+    def add(self, path: Path) -> None:
+        """Stack the spec upon everything that it extends."""
+        self._add(self._reader.source(path), [self._reader.real(path)])
+
+    def _add(self, source: Source, chain: list[Path]) -> None:
+        """Stack a file; chain: the real paths of those that lead to it, itself last."""
+        self._seen.add(chain[-1])
+        self.findings += source.findings
+        if source.findings:
+            return
+        if len(chain) > 1:
+            self.findings += _layer_faults(source)
+        if "extends" in source.data:
+            for index, path in self._extended(source, chain):
+                self._extend(source, index, path, chain)
+        self.sources.append(source)
+
+    def _extend(self, source: Source, index: int, path: Path, chain: list[Path]) -> None:
+        real = self._reader.real(path)
+        if real in self._seen:
+            return  # reached by another way; the lowest place holds
+        if len(self._seen) > MAX_LAYERS:
+            self.findings.append(
+                _at_item(
+                    source,
+                    index,
+                    "extends-too-many",
+                    f"the spec extends more than {MAX_LAYERS} files",
+                    "merge layers",
+                )
+            )
+            return
+        self._add(self._reader.source(path), [*chain, real])
+
+    def _extended(self, source: Source, chain: list[Path]) -> Iterator[tuple[int, Path]]:
+        """Yield the paths that a file extends; note those that lead nowhere."""
+        listed = source.data["extends"]
+        if not isinstance(listed, list) or not listed:
+            self.findings.append(_bad_shape(source, listed))
+            return
+        before: set[Path] = set()
+        for index, text in enumerate(listed):
+            if not isinstance(text, str):
+                self.findings.append(_bad_item(source, index))
+                continue
+            path = Path(os.path.normpath(source.path.parent / text))
+            fault = self._path_fault(text, path, chain, before)
+            if fault is None:
+                before.add(self._reader.real(path))
+                yield index, path
+            else:
+                self.findings.append(_at_item(source, index, *fault))
+
+    def _path_fault(
+        self, text: str, path: Path, chain: list[Path], before: set[Path]
+    ) -> tuple[str, str, str] | None:
+        """Say why a path cannot be extended: id, message, hint."""
+        name = shown(text)
+        if text.startswith(("/", "~")) or "\\" in text or "\0" in text:
+            return (
+                "extends-outside",
+                f"{name!r} is no relative path with '/'",
+                "name the layer relative to this file, such as ../_layers/site.yaml",
+            )
+        real = self._reader.real(path)
+        if not real.is_relative_to(self._reader.real(self._boundary)):
+            return (
+                "extends-outside",
+                f"{name!r} leads out of the repository",
+                "keep layers inside the repository; links are followed and count too",
+            )
+        if real in chain:
+            return (
+                "extends-cycle",
+                f"{name!r} extends itself, directly or through other layers",
+                "break the circle: a layer lies below what extends it",
+            )
+        if real in before:
+            return "extends-repeated", f"{name!r} is listed twice", "list it once"
+        if not real.is_file():
+            why = "is not a file" if real.exists() else "does not exist"
+            return (
+                "extends-missing",
+                f"{name!r} {why}",
+                "paths are relative to the file that names them",
+            )
+        return None
+
+
+def _at_item(source: Source, index: int, id: str, message: str, hint: str) -> Finding:
+    places = source.places
+    at = places.of(places.root["extends"], index, key=False)
+    return Finding(id, message, hint, location=at)
+
+
+def _at_key(source: Source, key: str, id: str, message: str, hint: str) -> Finding:
+    places = source.places
+    at = places.of(places.root, key, key=False) if key in places.root else places.of_root()
+    return Finding(id, message, hint, location=at)
+
+
+def _bad_shape(source: Source, listed: Any) -> Finding:
+    example = f"[{shown(listed)}]" if isinstance(listed, str) else "[../_layers/site.yaml]"
+    return _at_key(
+        source,
+        "extends",
+        "extends-shape",
+        "extends wants a list of paths",
+        f"write extends: {example}, or leave the key out",
+    )
+
+
+def _bad_item(source: Source, index: int) -> Finding:
+    return _at_item(
+        source,
+        index,
+        "extends-shape",
+        "an entry of extends is a path, and this is none",
+        "write paths relative to this file, such as ../_layers/site.yaml",
+    )
+
+
+def _layer_faults(source: Source) -> Iterator[Finding]:
+    """Refuse a file that is extended but is no layer."""
+    data = source.data
+    if data.get("kind") != "Layer":
+        yield _at_key(
+            source,
+            "kind",
+            "layer-kind",
+            "a file that is extended is a layer, and this one does not say so",
+            "write kind: Layer",
+        )
+    if data.get("apiVersion") != API_VERSION:
+        yield _at_key(
+            source,
+            "apiVersion",
+            "layer-api-version",
+            f"a layer states the version of its format, {API_VERSION}",
+            f"write apiVersion: {API_VERSION}",
+        )
+    if "name" in data:
+        yield _at_key(
+            source,
+            "name",
+            "layer-name",
+            "a layer has no name, because it is no cluster",
+            "delete the name; each cluster states its own",
+        )

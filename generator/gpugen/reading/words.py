@@ -1,0 +1,229 @@
+"""The words for everything that can be wrong with a file before any schema is asked."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Words(NamedTuple):
+    """Message and hint take values by ``str.format``; why is for ``gpugen explain``."""
+
+    message: str
+    hint: str
+    why: str
+
+
+_SPEC_IS_PUBLIC = "keep the spec in plain text; it holds no secret, only names of secrets"
+
+FAULTS: dict[str, Words] = {
+    "spec-size": Words(
+        "the file is larger than 16 MB",
+        "write host ranges such as gpu-[001:999]",
+        "Files are read up to 16 MB; 10,000 hosts listed one by one take 1 MB.",
+    ),
+    "spec-empty": Words(
+        "the file holds nothing{0}",
+        "`gpugen init` writes a first spec",
+        "An empty file, or one with comments only, describes no cluster.",
+    ),
+    "spec-utf-16": Words(
+        "the file is {0}",
+        "save it as UTF-8",
+        "Specs are UTF-8, with or without a byte order mark.",
+    ),
+    "spec-encoding": Words(
+        "byte 0x{0:02X} is not UTF-8",
+        "save the file as UTF-8; it may be Latin-1 or Windows-1252",
+        "Bytes that are no UTF-8 would be guessed at, differently by each program.",
+    ),
+    "spec-control-character": Words(
+        "{0} stands here",
+        "delete it; it cannot be seen, and other programs read it differently",
+        "Control, direction and byte-order characters hide text or drive terminals.",
+    ),
+    "spec-carriage-return": Words(
+        "a carriage return stands here without a line feed",
+        "end lines with LF or CR LF",
+        "Lines end with LF or CR LF; a CR alone is a line end to some readers only.",
+    ),
+    "spec-odd-space": Words(
+        "{0} looks like a space but is none",
+        "type an ordinary space in its place",
+        "No-break spaces, often pasted from web pages, are no indentation to YAML.",
+    ),
+    "spec-conflict-marker": Words(
+        "a merge conflict is not resolved here: {0}",
+        "choose one side, and delete the lines with <<<<<<<, ======= and >>>>>>>",
+        "git left both sides of a conflict in the file.",
+    ),
+    "spec-lfs-pointer": Words(
+        "this is a Git LFS pointer, not the file that it stands for",
+        "run `git lfs pull`, or take the spec out of LFS",
+        "The file was not fetched from Git LFS.",
+    ),
+    "spec-encrypted": Words("the file is encrypted ({0})", _SPEC_IS_PUBLIC, _SPEC_IS_PUBLIC + "."),
+    "spec-template": Words(
+        "a template is not rendered here",
+        "render it before gpugen reads the file; gpugen itself has layers (extends)",
+        "Template marks outside of quotes are mappings to YAML. The spec has no templating.",
+    ),
+    "spec-directive": Words(
+        "{0} is a YAML directive",
+        "delete the line; a spec is always YAML 1.2",
+        "Directives change the meaning of a file; only %YAML 1.2 is let through.",
+    ),
+    "spec-several-documents": Words(
+        "a second YAML document begins here",
+        "write one cluster per file, and delete the '---'",
+        "A file is one spec or one layer.",
+    ),
+    "spec-tag": Words(
+        "the tag {0} has no meaning in a spec",
+        "delete the tag; quote the value if it is text",
+        "Tags make objects of some programs, or secrets of others, out of plain values.",
+    ),
+    "spec-tab": Words(
+        "a tab stands where YAML wants spaces",
+        "indent by spaces",
+        "YAML does not allow tabs in indentation, because their width is not defined.",
+    ),
+    "spec-depth": Words(
+        "more than {0} levels are nested", "flatten the spec", "A spec needs less than ten levels."
+    ),
+    "spec-nodes": Words(
+        "the file holds more than {0} values",
+        "write host ranges such as gpu-[001:999]",
+        "The number of values is bounded, so that every file is judged in seconds.",
+    ),
+    "spec-not-plain": Words(
+        "files over {0} MB are read as plain YAML only, and this is not",
+        "leave out anchors, escapes and block text, or write host ranges such as gpu-[001:999]",
+        "The reader that understands all of YAML is slow, so large files must be plain.",
+    ),
+    "spec-alias-expansion": Words(
+        "aliases blow the file up from {0} to {1} values",
+        "write the values out, or put what is common into a layer (extends)",
+        "Aliases of aliases grow without bound, and stall whatever walks the result.",
+    ),
+    "spec-self-reference": Words(
+        "*{0} lies inside of what it refers to",
+        "write the value out",
+        "A value that contains itself has no end.",
+    ),
+    "spec-unknown-alias": Words(
+        "*{0} refers to an anchor that is not defined above",
+        'quote it if it is text: "*{0}"',
+        "An unquoted * refers to an anchor (&name) earlier in the file.",
+    ),
+    "spec-long-scalar": Words(
+        "a text of {0} characters stands here; {1} are the most",
+        "shorten it",
+        "No field needs more than 64 kB.",
+    ),
+    "spec-long-integer": Words(
+        "{0} has more than 18 digits",
+        'quote it if it is text: "{0}"',
+        "Longer integers lose digits in other programs.",
+    ),
+    "spec-duplicate-key": Words(
+        "the key {0!r} is already used in line {1}",
+        "keep one of the two",
+        "Readers disagree which of two equal keys wins.",
+    ),
+    "spec-key-not-text": Words(
+        "the key {0} is not text",
+        'quote it: "{0}"',
+        "Keys are text; a bare number, date or null is another thing.",
+    ),
+    "spec-collection-as-key": Words(
+        "a list or mapping stands as a key",
+        "write plain text before the colon; quote what begins with [ or {{",
+        "Keys are text.",
+    ),
+    "spec-missing-key-text": Words(
+        "a key is missing before the colon", "write the key", "Every value has a key with a name."
+    ),
+    "spec-merge-key": Words(
+        "'<<' merges mappings in YAML 1.1 only",
+        "put what is common into a layer, and name it under extends",
+        "Merge keys are no part of YAML 1.2; readers that know them differ in the details.",
+    ),
+    "spec-not-a-mapping": Words(
+        "the file is {0}, not a mapping",
+        "begin with apiVersion: gpugen/v1",
+        "A spec is a mapping of keys such as name, kubernetes and pools.",
+    ),
+    "spec-ambiguous-scalar": Words(
+        "{0}",
+        "{1}",
+        "YAML 1.1 and 1.2 read some unquoted words and numbers differently: NO, on, 010, 1:20.",
+    ),
+    "spec-bare-float": Words(
+        "{0}", "{1}", "An unquoted 1.30 is the number 1.3; versions are text and want quotes."
+    ),
+    "spec-missing-space": Words(
+        "{0!r} is one piece of text, because no space follows the {2}",
+        "write {1}",
+        "A colon ends a key, and a dash begins an item, only if a space follows.",
+    ),
+    "spec-missing-colon": Words(
+        "{0!r} lacks the colon that makes it a key",
+        "write '{0}:', or join the line with the one above",
+        "In a mapping each line is 'key: value'.",
+    ),
+    "spec-colon-in-text": Words(
+        "a second ': ' stands in this line, so the text before it would be a key",
+        "quote the value",
+        "Unquoted text cannot contain a colon with a space behind it.",
+    ),
+    "spec-indentation": Words(
+        "{0}",
+        "indent with spaces, entries of one mapping or list alike",
+        "The indentation says which mapping or list a line belongs to.",
+    ),
+    "spec-fused-items": Words(
+        "this line is read as part of the text that begins in line {0}",
+        "indent it like the entry above, or quote the text",
+        "Unquoted text goes on in lines that are indented deeper, even if they begin with '- '.",
+    ),
+    "spec-unclosed-quote": Words(
+        "the quote that begins here is not closed in its line",
+        "close it; in double quotes write \\\" for a quote, in single ones ''",
+        "Without its closing quote a text swallows the lines that follow.",
+    ),
+    "spec-unclosed-bracket": Words(
+        "the {0} that begins here is not closed",
+        "close it, or look for a missing comma",
+        "Collections in brackets end with the bracket that belongs to them.",
+    ),
+    "spec-missing-comma": Words(
+        "a comma or {0} is missing before this",
+        "separate entries by commas; quote text with brackets, such as host ranges",
+        "In brackets, entries are separated by commas.",
+    ),
+    "spec-stray-bracket": Words(
+        "{0} stands here without its other half",
+        "delete it, or quote the text",
+        "Brackets and commas outside of quotes structure the file.",
+    ),
+    "spec-quote-needed": Words(
+        "text cannot begin with {0} unless it is quoted",
+        "put the whole value in quotes",
+        "Some characters have a meaning at the beginning of a value.",
+    ),
+    "spec-text-after-quote": Words(
+        "text follows a value that is already complete",
+        "put the whole value in one pair of quotes",
+        "What follows a closing quote or bracket is another value.",
+    ),
+    "spec-escape": Words(
+        "a backslash in double quotes makes an escape, and this one does not exist",
+        "write two backslashes, or use single quotes",
+        "Regular expressions and Windows paths are best written in single quotes.",
+    ),
+    "spec-syntax": Words(
+        "the structure of the file breaks off here",
+        "compare indentation, quotes and brackets with the lines above",
+        "The text is no YAML from here on.",
+    ),
+}
