@@ -116,8 +116,8 @@ class Workspace:
         assert outcome.document is not None
         digest = hashlib.sha256(product_digest().encode())
         digest.update(self._own_catalogue().encode())
-        for source in outcome.document.sources:
-            digest.update(hashlib.sha256(self.reader.content(source)).digest())
+        for source in outcome.document.files:
+            digest.update(hashlib.sha256(source.raw).digest())
         for path, key in sorted(outcome.keys.items()):
             digest.update(path.encode() + hashlib.sha256(key).digest())
         return digest.hexdigest()

@@ -35,11 +35,15 @@ def render_manifests(spec: ClusterSpec, plan: Plan, tree: Tree) -> None:
 
 
 def _file_name(placed: Placed) -> str:
-    """Name the file by kind and name, without the pool, which the folder says already."""
-    name = placed.object["metadata"]["name"]
+    """Name the file by kind and name, and by namespace or pool only as far as nothing else says it.
+
+    A pool's folder has one namespace and says the pool; the cluster's folder has several.
+    """
+    meta = placed.object["metadata"]
+    stem = f"{placed.object['kind'].lower()}-{meta['name'].replace(':', '-')}"
     if placed.pool:
-        name = name.removesuffix(f"-{placed.pool}")
-    return f"{placed.object['kind'].lower()}-{name.replace(':', '-')}.yaml"
+        return f"{stem.removesuffix(f'-{placed.pool}')}.yaml"
+    return f"{stem}.{meta['namespace']}.yaml" if "namespace" in meta else f"{stem}.yaml"
 
 
 def _annotated(spec: ClusterSpec, placed: Placed) -> KubeObject:
@@ -49,9 +53,7 @@ def _annotated(spec: ClusterSpec, placed: Placed) -> KubeObject:
         return placed.object
     meta: dict[str, Any] = dict(placed.object["metadata"])
     meta["annotations"] = dict(sorted({**meta.get("annotations", {}), **notes}.items()))
-    return {
-        key: meta if key == "metadata" else value for key, value in placed.object.items()
-    }
+    return {key: meta if key == "metadata" else value for key, value in placed.object.items()}
 
 
 def _kustomization(folder: str, resources: list[str], head: str, tree: Tree) -> None:
