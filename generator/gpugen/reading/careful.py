@@ -132,40 +132,43 @@ class CarefulReader:
             self._place(frame.node, frame.offset, frame.size)
 
     def _scalar(self, event: Any) -> None:
-        offset, end = event.start_mark.index, event.end_mark.index
-        is_plain = event.style is None
+        offset = event.start_mark.index
+        is_bare = event.style is None and event.tag is None
         self._refuse_tag(event)
-        if len(event.value) > MAX_SCALAR:
-            self._stop("spec-long-scalar", offset, len(event.value), MAX_SCALAR)
-        if event.style == '"' and (match := FORBIDDEN.search(event.value)):
-            self._fault("spec-control-character", offset, named(match.group()))
-        has_lines = self.text.find("\n", offset, end) >= 0
-        if has_lines and not is_plain:
-            self._spans.append((offset, end))
-        if is_plain and event.value == "<<" and self._awaits_key():
-            self._fault("spec-merge-key", offset)
-            self._frames[-1].key = _BROKEN
-            return
-        value = event.value
-        if is_plain and has_lines:
-            for swallowed in swallowed_lines(self.text, offset, end):
-                self._fault(*swallowed)
-        elif is_plain and not event.tag:
-            value = self._meaning(event.value, offset)
+        self._refuse_content(event)
+        value = self._meaning(event) if is_bare else event.value
         if event.anchor:
             self._anchors[event.anchor] = (value, 1)
         if self._awaits_key():
             self._key(value, offset)
         else:
-            is_empty = event.value == "" and is_plain
-            self._place(value, offset, 1, is_empty=is_empty)
+            self._place(value, offset, 1, is_empty=is_bare and event.value == "")
 
-    def _meaning(self, text: str, offset: int) -> str | int | bool | None:
+    def _refuse_content(self, event: Any) -> None:
+        """Refuse very long text and what escapes bring in; remember text of several lines."""
+        offset, end = event.start_mark.index, event.end_mark.index
+        if len(event.value) > MAX_SCALAR:
+            self._stop("spec-long-scalar", offset, len(event.value), MAX_SCALAR)
+        if event.style == '"' and (match := FORBIDDEN.search(event.value)):
+            self._fault("spec-control-character", offset, named(match.group()))
+        if event.style is not None and self.text.find("\n", offset, end) >= 0:
+            self._spans.append((offset, end))
+
+    def _meaning(self, event: Any) -> str | int | bool | None:
+        """Return what unquoted text means; note the doubtful, and lines that it swallowed."""
+        offset, text = event.start_mark.index, event.value
+        if text == "<<" and self._awaits_key():
+            return str(text)
+        swallowed = list(swallowed_lines(self.text, offset, event.end_mark.index))
+        if swallowed:
+            for fault in swallowed:
+                self._fault(*fault)
+            return str(text)
         try:
             return resolve(text)
         except DoubtfulError as doubt:
             self._fault(doubt.id, offset, *doubt.values)
-            return text
+            return str(text)
 
     def _key(self, value: Any, offset: int) -> None:
         frame = self._frames[-1]
@@ -177,6 +180,8 @@ class CarefulReader:
         elif value in frame.node:
             line, _ = self.faults.lines.place(self.marks[id(frame.node), value][0])
             self._fault("spec-duplicate-key", offset, shown(value), line)
+        elif value == "<<" and self.text[offset] == "<":
+            self._fault("spec-merge-key", offset)
         elif value.startswith("-") and self.text[offset] == "-":
             rest = value.lstrip("-")
             self._fault("spec-missing-space", offset, shown(value), shown(f"- {rest}"), "dash")

@@ -43,6 +43,8 @@ def swallowed_lines(text: str, start: int, end: int) -> Iterator[_Fault]:
     Yields arguments of Faults.add: for keys without a space behind the colon, and for lines that
     the text above swallowed because they are indented deeper.
     """
+    if text.find("\n", start, end) < 0:
+        return
     first = text.count("\n", 0, start) + 1
     at = start
     for number, line in enumerate(text[start:end].split("\n")):
@@ -56,13 +58,8 @@ def swallowed_lines(text: str, start: int, end: int) -> Iterator[_Fault]:
 
 def _missing_space(offset: int, match: re.Match[str]) -> _Fault:
     key, value = match.groups()
-    return (
-        "spec-missing-space",
-        offset,
-        shown(f"{key}:{value}"),
-        shown(f"{key}: {value}"),
-        "colon",
-    )
+    glued, parted = shown(f"{key}:{value}"), shown(f"{key}: {value}")
+    return ("spec-missing-space", offset, glued, parted, "colon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +153,7 @@ def _glued_or_bare(where: _Break, start: int) -> _Fault | None:
     """Explain a line that would be an entry with a space, or with a colon."""
     line = where.line(start)
     if match := _GLUED.match(line):
-        key, value = match.groups()
-        glued = f"{key}:{value}"
-        return (
-            "spec-missing-space",
-            start + match.start(1),
-            shown(glued),
-            shown(f"{key}: {value}"),
-        )
+        return _missing_space(start + match.start(1), match)
     if match := _BARE_WORD.match(line):
         return ("spec-missing-colon", start + match.start(1), shown(match.group(1)))
     return None
