@@ -46,7 +46,7 @@ def _findings() -> dict[str, str]:
     from gpugen import checks, explanations
 
     judged = {check.id: inspect.cleandoc(check.explanation) for check in checks.discover()}
-    return {**explanations.STAGES, **judged}
+    return {**explanations.of_stages(), **judged}
 
 
 def _explain_finding(id: str) -> bool:
