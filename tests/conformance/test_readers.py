@@ -351,8 +351,12 @@ def test_judge_of_identity(tmp_path: Path, change: dict[str, Any], problem: str)
 
 def test_install_keeps_what_another_process_put_there(tmp_path: Path) -> None:
     target = tmp_path / "deep" / "target"
-    for text in ("first", "second"):
-        cache.install(target, lambda folder, text=text: write(folder / "file", text))  # type: ignore[misc]
+
+    def fill(folder: Path) -> None:
+        write(folder / "file", "second" if target.exists() else "first")
+
+    cache.install(target, fill)
+    cache.install(target, fill)
     assert (target / "file").read_text(encoding="utf-8") == "first"
     assert [path.name for path in target.parent.iterdir()] == ["target"]
 
