@@ -16,10 +16,10 @@ from gpugen.errors import GpugenError, NotOursError
 from gpugen.model.tree import Tree
 from gpugen.writing import differences, files
 from gpugen.writing.commit import commit_changes, commit_fresh
-from gpugen.writing.index import INDEX, Index
+from gpugen.writing.index import INDEX, Index, index_of
 from gpugen.writing.lock import Lock
 from gpugen.writing.signals import Stopped, stopping
-from gpugen.writing.state import State, cluster_folder, has_only, index_of, look, look_for_deletion
+from gpugen.writing.state import State, cluster_folder, has_only, look, look_for_deletion
 from gpugen.writing.survey import Change, Kind
 
 __all__ = [
@@ -105,7 +105,7 @@ def write(
         state = look(wanted, out, cluster, inputs, spec_source)
         if state.survey.is_clean:
             return []
-        with _plain_modes():
+        with files.plain_modes():
             if lock.acquire():  # another run may have written until now
                 state = look(wanted, out, cluster, inputs, spec_source)
             return _commit(lock, cluster, state, wanted, force=force)
@@ -114,7 +114,7 @@ def write(
 def orphans(out: Path, clusters: Collection[str]) -> list[str]:
     """List the folders in ``out/`` that carry our index but belong to none of the clusters."""
     names = []
-    with suppress(FileNotFoundError), _reported(out, "", "read"), files.folder(str(out)) as above:
+    with _reported(out, "", "read"), suppress(FileNotFoundError), files.folder(str(out)) as above:
         for entry in files.entries(above):
             if entry.name in clusters or not entry.is_dir(follow_symlinks=False):
                 continue
@@ -134,7 +134,7 @@ def prune(
     if lock is None:
         with Lock(out) as own:
             return prune(out, cluster, force=force, lock=own)
-    with _reported(out, cluster), _plain_modes():
+    with _reported(out, cluster), files.plain_modes():
         with cluster_folder(out, cluster) as root:
             if root is None:
                 return []
@@ -194,13 +194,3 @@ def _reported(out: Path, cluster: str, verb: str = "write") -> Iterator[None]:
         reason = error.strerror or str(error)
         hint = "" if verb == "read" else "what was there before still stands"
         raise GpugenError(f"cannot {verb} {files.printable(place)}: {reason}", hint) from error
-
-
-@contextmanager
-def _plain_modes() -> Iterator[None]:
-    """Let files be 0644 and folders 0755, whatever the user's umask."""
-    before = os.umask(0o022)
-    try:
-        yield
-    finally:
-        os.umask(before)

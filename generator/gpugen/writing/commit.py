@@ -6,20 +6,23 @@ after a kill the journal tells the next run which new content is ours as well.
 
 from __future__ import annotations
 
-import json
+import errno
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 
 from gpugen.errors import GpugenError, NotOursError
-from gpugen.writing import files
+from gpugen.writing import files, journal
 from gpugen.writing.files import Stamp
 from gpugen.writing.index import INDEX
-from gpugen.writing.lock import JOURNALS, Lock
+from gpugen.writing.lock import Lock
 from gpugen.writing.signals import held
 from gpugen.writing.state import State
 from gpugen.writing.survey import Survey
+
+# What file systems without hard links answer.
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 def commit_fresh(lock: Lock, cluster: str, content: Mapping[str, bytes], index: bytes) -> None:
@@ -33,7 +36,7 @@ def commit_fresh(lock: Lock, cluster: str, content: Mapping[str, bytes], index: 
             files.create(path, data, root)
         files.create(INDEX, index, root)
     os.rename("new", cluster, src_dir_fd=stage, dst_dir_fd=lock.out)
-    _drop_journal(lock, cluster)
+    journal.drop(lock.state, cluster)
 
 
 def commit_changes(
@@ -47,7 +50,8 @@ def commit_changes(
     survey, stage = state.survey, lock.stage()
     content = wanted or {}
     for number, path in enumerate(survey.put):
-        files.create(f"new-{number}", content[path], stage)
+        with files.named(path):
+            files.create(f"new-{number}", content[path], stage)
     if wanted is not None and survey.index:
         files.create("new-index", state.index.to_bytes(), stage)
     _write_journal(lock, cluster, state)
@@ -58,11 +62,11 @@ def commit_changes(
         except BaseException as error:
             move.undo(error)
             if not state.journal:
-                _drop_journal(lock, cluster)
+                journal.drop(lock.state, cluster)
             raise
         finally:
             move.close()
-        _drop_journal(lock, cluster)
+        journal.drop(lock.state, cluster)
     if wanted is None:
         with suppress(OSError):
             os.rmdir(cluster, dir_fd=lock.out)
@@ -70,22 +74,11 @@ def commit_changes(
 
 def _write_journal(lock: Lock, cluster: str, state: State) -> None:
     """Note which content will be ours, so that a killed commit can be told from an edit."""
-    journal = {path: list(hashes) for path, hashes in state.journal.items()}
+    ours = {path: list(hashes) for path, hashes in state.journal.items()}
     for path in state.survey.put:
-        journal.setdefault(path, []).append(state.index.files[path])
-    if not journal:
-        return
-    with suppress(FileExistsError):
-        os.mkdir(JOURNALS, 0o700, dir_fd=lock.state)
-    files.create("journal", json.dumps(journal).encode(), lock.stage())
-    with files.folder(JOURNALS, lock.state) as journals:
-        os.rename("journal", cluster, src_dir_fd=lock.stage(), dst_dir_fd=journals)
-
-
-def _drop_journal(lock: Lock, cluster: str) -> None:
-    """Delete the journal of a commit that is complete; one that stays would do no harm."""
-    with suppress(OSError):
-        os.unlink(f"{JOURNALS}/{cluster}", dir_fd=lock.state)
+        ours.setdefault(path, []).append(state.index.files[path])
+    if ours:
+        journal.write(lock.state, lock.stage(), cluster, ours)
 
 
 class _Move:
@@ -136,11 +129,8 @@ class _Move:
             ) from cause
 
     def _do(self, path: str, move: Callable[[str], None]) -> None:
-        try:
+        with files.named(path):
             move(path)
-        except OSError as error:
-            error.filename = path
-            raise
 
     def _at(self, folder: str) -> int:
         """Return the handle of a folder, opened step by step so that no link is followed."""
@@ -174,9 +164,9 @@ class _Move:
                 raise
             self._add(path, name)
             return
-        except NotOursError:
-            raise
-        except OSError:  # no hard links here
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
             self._set_aside(path, os.rename)
         self._rename(name, path)
 
@@ -195,9 +185,11 @@ class _Move:
         folder, last = self._at(files.parent(path)), path.rpartition("/")[2]
         try:
             os.link(name, last, src_dir_fd=self.stage, dst_dir_fd=folder)
-        except FileExistsError:
-            raise
-        except OSError:  # no hard links here
+        except FileExistsError as error:
+            raise NotOursError(f"{files.printable(path)} was made by somebody just now") from error
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
             self._rename(name, path)
         self._undo.append(lambda: self._remove(path))
 

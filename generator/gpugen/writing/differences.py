@@ -27,21 +27,8 @@ def unified(
         elif change.path not in wanted and change.kind not in (Kind.DELETED, Kind.EDITED):
             yield f"Only in output: {name} ({change.kind})"
         else:
-            before = None if root is None else _content(root, change.path)
+            before = None if root is None else files.read_below(root, change.path)
             yield from _of_file(name, before, wanted.get(change.path))
-
-
-def _content(root: int, path: str) -> bytes | None:
-    """Return what a regular file holds, None where there is none or it cannot be read."""
-    folder, _, rest = path.partition("/")
-    try:
-        if rest:
-            with files.folder(folder, root) as inner:
-                return _content(inner, rest)
-        found = files.read(path, root)
-    except OSError:
-        return None
-    return found[0] if found else None
 
 
 def _of_file(name: str, before: bytes | None, after: bytes | None) -> Iterator[str]:

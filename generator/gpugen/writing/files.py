@@ -16,7 +16,7 @@ _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _CONTROLS = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+    r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
 
 
@@ -29,7 +29,7 @@ class Stamp(NamedTuple):
 
 
 def printable(text: str) -> str:
-    """Return the text with whatever could drive a terminal shown as an escape."""
+    """Return the text with whatever could drive a terminal shown as an escape; tabs stay."""
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
@@ -90,6 +90,19 @@ def read_plain(name: str, within: int) -> bytes | None:
     return found[0] if found and not found[1].st_mode & WRONG_BITS else None
 
 
+def read_below(root: int, path: str) -> bytes | None:
+    """Return the content of a regular file below a folder, None for anything else."""
+    step, _, rest = path.partition("/")
+    try:
+        if rest:
+            with folder(step, root) as inner:
+                return read_below(inner, rest)
+        found = read(path, root)
+    except OSError:
+        return None
+    return found[0] if found else None
+
+
 def read_text(name: str, within: int) -> str:
     """Return a file's text, empty where there is no regular file of UTF-8."""
     try:
@@ -109,6 +122,16 @@ def create(path: str, content: bytes, within: int) -> None:
                 done += os.write(handle, content[done:])
         finally:
             os.close(handle)
+    except OSError as error:
+        error.filename = path
+        raise
+
+
+@contextmanager
+def named(path: str) -> Iterator[None]:
+    """Let an error of the block name this path, not the one that the system call was given."""
+    try:
+        yield
     except OSError as error:
         error.filename = path
         raise
@@ -152,3 +175,13 @@ def remove_tree(name: str, within: int) -> None:
             else:
                 os.unlink(entry.name, dir_fd=handle)
     os.rmdir(name, dir_fd=within)
+
+
+@contextmanager
+def plain_modes() -> Iterator[None]:
+    """Let files be 0644 and folders 0755, whatever the user's umask."""
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)

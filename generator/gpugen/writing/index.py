@@ -10,7 +10,7 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from gpugen.errors import GpugenError
-from gpugen.writing.files import folders_of
+from gpugen.writing import files
 
 INDEX = ".gpugen.json"
 VERSION = 1
@@ -51,19 +51,33 @@ def parse(text: bytes) -> Index | None:
     if not isinstance(data, dict):
         return None
     version = data.get("version")
-    if type(version) is int and version > VERSION:
+    if type(version) is not int:
+        return None
+    if version > VERSION:
         raise GpugenError(
             f"{INDEX} has version {version}, this gpugen knows {VERSION}",
             "render with the newer gpugen that wrote it",
         )
-    spec, inputs, files = data.get("spec"), data.get("inputs"), data.get("files")
+    spec, inputs, listed = data.get("spec"), data.get("inputs"), data.get("files")
     if version != VERSION or not isinstance(spec, str) or not isinstance(inputs, str):
         return None
-    if not isinstance(files, dict) or not _is_text(spec, inputs):
+    if not isinstance(listed, dict) or not _is_text(spec, inputs):
         return None
-    if files and not (_are_paths(files) and _are_hashes(files.values())):
+    if listed and not (_are_paths(listed) and _are_hashes(listed.values())):
         return None
-    return Index(spec, inputs, files)
+    return Index(spec, inputs, listed)
+
+
+def index_of(root: int) -> tuple[Index | None, bytes | None]:
+    """Return the index of an open folder and its bytes; None for what is not there or torn.
+
+    Raises GpugenError: a newer gpugen wrote it.
+    """
+    try:
+        found = files.read(INDEX, root)
+    except OSError:
+        return None, None
+    return (parse(found[0]), found[0]) if found else (None, None)
 
 
 def parse_journal(text: bytes) -> dict[str, list[str]]:
@@ -95,16 +109,16 @@ def _are_hashes(values: Collection[object]) -> bool:
     return not joined.encode().translate(None, b"0123456789abcdef")
 
 
-def _are_paths(files: Mapping[str, object]) -> bool:
+def _are_paths(listed: Mapping[str, object]) -> bool:
     """Judge all paths at once: each relative and normalised, none a file and a folder."""
-    text = "/".join(files)
+    text = "/".join(listed)
     steps = text.lower().split("/")
     return (
         text.isprintable()
         and "\\" not in text
         and _FORBIDDEN.isdisjoint(steps)
         and max(map(len, steps)) < _LONGEST
-        and max(path.count("/") for path in files) < _DEEPEST
-        and INDEX not in files
-        and folders_of(files).isdisjoint(files)
+        and max(path.count("/") for path in listed) < _DEEPEST
+        and INDEX not in listed
+        and files.folders_of(listed).isdisjoint(listed)
     )

@@ -17,10 +17,10 @@ from pathlib import Path
 from types import TracebackType
 
 from gpugen.errors import GpugenError
-from gpugen.writing import files
+from gpugen.writing import files, journal
+from gpugen.writing.signals import held
 
 STATE = ".gpugen"
-JOURNALS = "journals"
 STAGE = "stage"
 _POLL = 0.05  # seconds between two tries
 
@@ -44,8 +44,8 @@ class Lock:
 
     def __enter__(self) -> Lock:
         with suppress(OSError, GpugenError):
-            if os.lstat(f"{self.path}/{STATE}") and self._try():
-                self._settle()
+            if os.lstat(f"{self.path}/{STATE}"):
+                self._try()
         return self
 
     def __exit__(
@@ -55,7 +55,8 @@ class Lock:
         _trace: TracebackType | None,
     ) -> None:
         if self.is_held:
-            self._release()
+            with held():
+                self._release()
 
     def acquire(self) -> bool:
         """Take the lock unless it is held already; tell whether it was taken now.
@@ -69,7 +70,6 @@ class Lock:
             if time.monotonic() >= end:
                 raise GpugenError(f"{self.path} is locked{self._holder()}", "wait for that run")
             time.sleep(_POLL)
-        self._settle()
         return True
 
     def stage(self) -> int:
@@ -89,17 +89,20 @@ class Lock:
 
     def _try(self) -> bool:
         """Open everything and lock, without waiting; nothing stays open where that fails."""
-        try:
-            self._open()
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            there = os.stat("lock", dir_fd=self.state, follow_symlinks=False)
-            self.is_held = os.fstat(self._file).st_ino == there.st_ino
-        except (BlockingIOError, FileNotFoundError):
-            pass  # somebody else holds it, or removed it just now
-        finally:
-            if not self.is_held:
-                self._close()
-        return self.is_held
+        with held(), files.plain_modes():
+            try:
+                self._open()
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                there = os.stat("lock", dir_fd=self.state, follow_symlinks=False)
+                self.is_held = os.fstat(self._file).st_ino == there.st_ino
+                if self.is_held:
+                    self._settle()
+            except (BlockingIOError, FileNotFoundError):
+                pass  # somebody else holds it, or removed it just now
+            finally:
+                if not self.is_held:
+                    self._close()
+            return self.is_held
 
     def _open(self) -> None:
         try:
@@ -107,11 +110,15 @@ class Lock:
         except FileNotFoundError:
             self._make_out()
             self.out = files.open_folder(self.path)
-        with suppress(FileExistsError):
-            os.mkdir(STATE, 0o700, dir_fd=self.out)
-        self.state = files.open_folder(STATE, self.out)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-        self._file = os.open("lock", flags, 0o600, dir_fd=self.state)
+        try:
+            with suppress(FileExistsError):
+                os.mkdir(STATE, 0o700, dir_fd=self.out)
+            self.state = files.open_folder(STATE, self.out)
+            self._file = os.open("lock", flags, 0o600, dir_fd=self.state)
+        except OSError as error:
+            error.filename = f"{self.path}/{STATE}"
+            raise
 
     def _make_out(self) -> None:
         try:
@@ -129,6 +136,7 @@ class Lock:
             files.create(".gitignore", b"*\n", self.state)
         with suppress(FileNotFoundError):
             files.remove_tree(STAGE, self.state)
+        journal.drop_needless(self.out, self.state)
 
     def _holder(self) -> str:
         with suppress(OSError, ValueError), files.folder(f"{self.path}/{STATE}") as state:
@@ -141,7 +149,7 @@ class Lock:
     def _release(self) -> None:
         self.clear_stage()
         with suppress(OSError):
-            os.rmdir(JOURNALS, dir_fd=self.state)
+            os.rmdir(journal.JOURNALS, dir_fd=self.state)
         with suppress(OSError):
             if [e.name for e in files.entries(self.state)] == [".gitignore", "lock"]:
                 os.unlink(".gitignore", dir_fd=self.state)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpugen.errors import NotOursError
-from gpugen.writing import files
-from gpugen.writing.index import INDEX, Index, parse, parse_journal, sha256
-from gpugen.writing.lock import JOURNALS, STATE
+from gpugen.writing import files, journal
+from gpugen.writing.index import INDEX, Index, index_of, sha256
+from gpugen.writing.lock import STATE
 from gpugen.writing.survey import Change, Kind, Survey, survey_folder, survey_new
 
 _DEEPEST = 64
@@ -59,18 +59,6 @@ def cluster_folder(out: Path, cluster: str) -> Iterator[int | None]:
             os.close(handle)
 
 
-def index_of(root: int) -> tuple[Index | None, bytes | None]:
-    """Return the index of an open folder and its bytes; None for what is not there or torn.
-
-    Raises GpugenError: a newer gpugen wrote it.
-    """
-    try:
-        found = files.read(INDEX, root)
-    except OSError:
-        return None, None
-    return (parse(found[0]), found[0]) if found else (None, None)
-
-
 def look(
     wanted: Mapping[str, bytes], out: Path, cluster: str, inputs: str, spec: str | None
 ) -> State:
@@ -81,13 +69,13 @@ def look(
             return State(survey_new(wanted), Index(spec or "", inputs, hashes), None, {})
         before, text = index_of(root)
         index = Index(_spec(spec, before), inputs, hashes)
-        journal = _journal(out, cluster)
+        killed = _journal(out, cluster)
         owned = {path: [one] for path, one in before.files.items()} if before else {}
-        for path, more in journal.items():
+        for path, more in killed.items():
             owned[path] = owned.get(path, []) + more
         survey = survey_folder(root, wanted, owned)
     _judge_index(survey, text, index.to_bytes())
-    return State(survey, index, before, journal)
+    return State(survey, index, before, killed)
 
 
 def look_for_deletion(out: Path, cluster: str) -> State:
@@ -113,9 +101,7 @@ def _spec(spec: str | None, before: Index | None) -> str:
 
 def _journal(out: Path, cluster: str) -> dict[str, list[str]]:
     with suppress(OSError), files.folder(str(out)) as above, files.folder(STATE, above) as state:
-        with files.folder(JOURNALS, state) as journals:
-            found = files.read(cluster, journals)
-        return parse_journal(found[0]) if found else {}
+        return journal.read(state, cluster)
     return {}
 
 

@@ -1,0 +1,71 @@
+"""Trees for the tests of the write stage, and what stands in a folder as a comparable value."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from gpugen.model.tree import Tree
+from gpugen.write import Change, Lock, write
+
+INPUTS = "1" * 64
+SPEC = "inventories/lab/cluster.yaml"
+FIRST = {"site.yml": "a\n", "roles/gpu/main.yml": "b\n", "waves/10/pool.yaml": "c\n"}
+SECOND = {"site.yml": "A\n", "roles/gpu/main.yml": "b\n", "waves/20/pool.yaml": "d\n"}
+
+
+def tree_of(content: Mapping[str, str | bytes]) -> Tree:
+    """Return a tree that holds these files."""
+    tree = Tree()
+    for path, text in content.items():
+        tree.add(path, text)
+    return tree
+
+
+def render(
+    content: Mapping[str, str | bytes],
+    out: Path,
+    *,
+    cluster: str = "lab",
+    inputs: str = INPUTS,
+    force: bool = False,
+    lock: Lock | None = None,
+) -> list[Change]:
+    """Write these files as a cluster."""
+    return write(
+        tree_of(content), out, cluster, inputs=inputs, spec_source=SPEC, force=force, lock=lock
+    )
+
+
+def kinds(changes: list[Change]) -> dict[str, str]:
+    """Return path -> kind."""
+    return {change.path: str(change.kind) for change in changes}
+
+
+def names(folder: Path) -> list[str]:
+    """Return the names in a folder, sorted."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def snapshot(folder: Path) -> dict[str, str | bytes]:
+    """Return what stands below a folder without following links or opening what is no file."""
+    found: dict[str, str | bytes] = {}
+    for above, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            path = Path(above) / name
+            mode = path.lstat().st_mode
+            value: str | bytes = f"kind {stat.S_IFMT(mode):o}"
+            if stat.S_ISLNK(mode):
+                value = f"link to {path.readlink()}"
+            elif stat.S_ISREG(mode):
+                value = path.read_bytes()
+            found[str(path.relative_to(folder))] = value
+    return found
+
+
+def stamps(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """Return what changes when anything at all is written below a folder."""
+    paths = [folder, *sorted(folder.rglob("*"))]
+    return {str(p): (s.st_ino, s.st_mtime_ns, s.st_ctime_ns) for p in paths for s in [p.lstat()]}
