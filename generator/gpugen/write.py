@@ -189,8 +189,8 @@ def _reported(out: Path, cluster: str, verb: str = "write") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        name = f"/{error.filename}" if isinstance(error.filename, str) else ""
-        place = error.filename if name.startswith(f"/{out}") else f"{out}/{cluster}{name}"
+        name = error.filename if isinstance(error.filename, str) else ""
+        place = name if name.startswith(str(out)) else f"{out}/{cluster}/{name}".rstrip("/")
         reason = error.strerror or str(error)
         hint = "" if verb == "read" else "what was there before still stands"
         raise GpugenError(f"cannot {verb} {files.printable(place)}: {reason}", hint) from error

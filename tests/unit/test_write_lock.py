@@ -138,9 +138,13 @@ def test_refused_run_leaves_nothing_behind(tmp_path: Path) -> None:
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
 def test_signals_become_an_exception_with_an_exit_code(signum: signal.Signals) -> None:
     before = signal.getsignal(signum)
-    with pytest.raises(Stopped) as caught, stopping():
+
+    def wait_for_it() -> None:
         os.kill(os.getpid(), signum)
         time.sleep(5)
+
+    with pytest.raises(Stopped) as caught, stopping():
+        wait_for_it()
     assert caught.value.exit_code == 128 + signum
     assert signal.getsignal(signum) is before
 
@@ -155,9 +159,13 @@ def test_ignored_signal_stays_ignored() -> None:
 
 
 def test_commit_holds_signals_until_it_is_done() -> None:
-    done = False
-    with pytest.raises(KeyboardInterrupt), held():
+    done = []
+
+    def commit() -> None:
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.01)
-        done = True
+        done.append("all of it")
+
+    with pytest.raises(KeyboardInterrupt), held():
+        commit()
     assert done

@@ -28,14 +28,16 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 def commit_fresh(lock: Lock, cluster: str, content: Mapping[str, bytes], index: bytes) -> None:
     """Write a cluster that does not exist yet: staged as a whole, moved by one rename."""
     stage = lock.stage()
-    os.mkdir("new", 0o755, dir_fd=stage)
+    with files.named(""):
+        os.mkdir("new", 0o755, dir_fd=stage)
     with files.folder("new", stage) as root:
         for folder in sorted(files.folders_of(content)):
             os.mkdir(folder, 0o755, dir_fd=root)
         for path, data in content.items():
             files.create(path, data, root)
         files.create(INDEX, index, root)
-    os.rename("new", cluster, src_dir_fd=stage, dst_dir_fd=lock.out)
+    with files.named(""):
+        os.rename("new", cluster, src_dir_fd=stage, dst_dir_fd=lock.out)
     journal.drop(lock.state, cluster)
 
 
@@ -78,7 +80,8 @@ def _write_journal(lock: Lock, cluster: str, state: State) -> None:
     for path in state.survey.put:
         ours.setdefault(path, []).append(state.index.files[path])
     if ours:
-        journal.write(lock.state, lock.stage(), cluster, ours)
+        with files.named(f"{lock.place}/{journal.JOURNALS}"):
+            journal.write(lock.state, lock.stage(), cluster, ours)
 
 
 class _Move:

@@ -29,11 +29,13 @@ class Lock:
     """Holds ``out/`` from the first change until the block ends. wait: seconds for another run.
 
     Entering it takes the lock only where an interrupted run left something to clear away.
-    is_held: this process may write now; out, state: handles of the two folders while it may.
+    is_held: this process may write now; out, state: handles of the two folders while it may;
+    place: where locks and staging are, for messages.
     """
 
     def __init__(self, out: Path, *, wait: float = 10.0) -> None:
         self.path = str(out)
+        self.place = f"{out}/{STATE}"
         self.is_held = False
         self.out = -1
         self.state = -1
@@ -44,7 +46,7 @@ class Lock:
 
     def __enter__(self) -> Lock:
         with suppress(OSError, GpugenError):
-            if os.lstat(f"{self.path}/{STATE}"):
+            if os.lstat(self.place):
                 self._try()
         return self
 
@@ -75,8 +77,9 @@ class Lock:
     def stage(self) -> int:
         """Return the handle of an empty folder for files that are not in place yet."""
         if self._stage < 0:
-            os.mkdir(STAGE, 0o700, dir_fd=self.state)
-            self._stage = files.open_folder(STAGE, self.state)
+            with files.named(self.place):
+                os.mkdir(STAGE, 0o700, dir_fd=self.state)
+                self._stage = files.open_folder(STAGE, self.state)
         return self._stage
 
     def clear_stage(self) -> None:
@@ -96,7 +99,8 @@ class Lock:
                 there = os.stat("lock", dir_fd=self.state, follow_symlinks=False)
                 self.is_held = os.fstat(self._file).st_ino == there.st_ino
                 if self.is_held:
-                    self._settle()
+                    with files.named(self.place):
+                        self._settle()
             except (BlockingIOError, FileNotFoundError):
                 pass  # somebody else holds it, or removed it just now
             finally:
@@ -111,14 +115,11 @@ class Lock:
             self._make_out()
             self.out = files.open_folder(self.path)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-        try:
+        with files.named(self.place):
             with suppress(FileExistsError):
                 os.mkdir(STATE, 0o700, dir_fd=self.out)
             self.state = files.open_folder(STATE, self.out)
             self._file = os.open("lock", flags, 0o600, dir_fd=self.state)
-        except OSError as error:
-            error.filename = f"{self.path}/{STATE}"
-            raise
 
     def _make_out(self) -> None:
         try:
@@ -139,7 +140,7 @@ class Lock:
         journal.drop_needless(self.out, self.state)
 
     def _holder(self) -> str:
-        with suppress(OSError, ValueError), files.folder(f"{self.path}/{STATE}") as state:
+        with suppress(OSError, ValueError), files.folder(self.place) as state:
             data = json.loads(files.read_text("lock", state))
             if isinstance(data, dict):
                 host, since = (files.printable(str(data.get(k))) for k in ("host", "since"))
