@@ -1,0 +1,30 @@
+"""Ranges expand as Ansible expands them."""
+
+from __future__ import annotations
+
+import pytest
+from ansible.plugins.inventory import expand_hostname_range
+
+from gpugen import host_ranges
+from gpugen.host_ranges import RangeError
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["n[1:12].x", "n[01:12].x", "n[a:c]", "n[0:9:3]-[x:z].y", "[001:003]", "n[7:7]", "r[1:2]n[08:11]"],
+)
+def test_as_ansible(pattern: str) -> None:
+    hosts = expand_hostname_range(pattern)
+    assert list(host_ranges.expand(pattern)) == hosts
+    assert host_ranges.count(pattern) == len(hosts)
+
+
+def test_plain_name() -> None:
+    assert list(host_ranges.expand("gpu-01.lab")) == ["gpu-01.lab"]
+    assert host_ranges.count("gpu-01.lab") == 1
+
+
+@pytest.mark.parametrize("pattern", ["n[4:1]", "n[01:012]", "n[1:c]", "n[c:a]", "n[1:999999]"])
+def test_refused(pattern: str) -> None:
+    with pytest.raises(RangeError):
+        host_ranges.count(pattern)
