@@ -7,9 +7,9 @@ it needs. A user's repository adds rows or overrides ours in its own ``catalog/*
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpugen.catalog import reading, rows
 from gpugen.model.catalog import (
@@ -23,20 +23,22 @@ from gpugen.model.catalog import (
 )
 from gpugen.model.finding import Finding
 
+if TYPE_CHECKING:
+    from gpugen.catalog.user import UserCatalog
+
 __all__ = ["Catalog", "UnknownRow"]
 
 _ID = re.compile(r"[a-z0-9][a-z0-9.-]*\Z")
 _T = TypeVar("_T")
 
-# section of a user's file -> folder here, and the word for one row of it
-SECTIONS = {
-    "gpus": ("gpus", "gpu-model"),
-    "migGeometries": ("mig", "mig-geometry"),
-    "drivers": ("drivers", "driver-branch"),
-    "operatingSystems": ("operating-systems", "operating-system"),
-    "distributions": ("distributions", "distribution"),
-    "releases": ("releases", "release"),
-    "kubernetes": ("kubernetes", "kubernetes-version"),
+KINDS = {  # section -> the word for one row of it
+    "gpus": "gpu-model",
+    "migGeometries": "mig-geometry",
+    "drivers": "driver-branch",
+    "operatingSystems": "operating-system",
+    "distributions": "distribution",
+    "releases": "release",
+    "kubernetes": "kubernetes-version",
 }
 
 
@@ -64,14 +66,19 @@ class Catalog:
 
     def __init__(self, user_folder: Path | None = None) -> None:
         self._user_folder = user_folder
-        self._user: dict[str, dict[str, Any]] | None = None
-        self._findings: list[Finding] = []
+        self._user: UserCatalog | None = None
+        self._read: dict[tuple[str, str], dict[str, Any]] = {}
         self._built: dict[tuple[str, str], Any] = {}
 
     def findings(self) -> list[Finding]:
         """Return what is wrong with the user's own catalogue; rows with an error are not used."""
-        self._user_rows()
-        return list(self._findings)
+        own = self._own()
+        return list(own.findings) if own else []
+
+    def user_digest(self) -> str:
+        """Return a digest of the user's own catalogue; empty where there is none."""
+        own = self._own()
+        return own.digest if own else ""
 
     def gpu(self, id: str) -> GpuModel:
         """Return a board with its geometry."""
@@ -117,7 +124,7 @@ class Catalog:
     def ids(self, section: str) -> tuple[str, ...]:
         """List the rows of a section: gpus, migGeometries, drivers, operatingSystems, ..."""
         own = self._user_rows().get(section, {})
-        return tuple(sorted({*reading.shipped_ids(SECTIONS[section][0]), *own}))
+        return tuple(sorted({*reading.shipped_ids(section), *own}))
 
     def row(self, section: str, id: str) -> dict[str, Any]:
         """Return a row as it is written.
@@ -125,14 +132,15 @@ class Catalog:
         Raises UnknownRow: neither the user nor gpugen has it.
         """
         own = self._user_rows().get(section, {})
-        folder, kind = SECTIONS[section]
         if id in own:
-            found: dict[str, Any] = own[id]
-            return found
-        row = reading.shipped(folder, id) if _ID.match(id) else None
-        if row is None:
-            raise UnknownRow(kind, folder, id, self._close(section, id))
-        return row
+            return own[id]
+        key = (section, id)
+        if key not in self._read:
+            row = reading.shipped(section, id) if _ID.match(id) else None
+            if row is None:
+                raise self._unknown(section, id)
+            self._read[key] = row
+        return self._read[key]
 
     def packages(self) -> dict[str, Any]:
         """Return repositories, keys and package names per package family."""
@@ -161,20 +169,20 @@ class Catalog:
         figures = self.row("migGeometries", name)
         return rows.gpu(id, row, rows.geometry_of_board(general, figures, id))
 
-    def _user_rows(self) -> dict[str, dict[str, Any]]:
-        if self._user is None:
-            self._user = {}
-            if self._user_folder is not None and self._user_folder.is_dir():
-                from gpugen.catalog import user
+    def _user_rows(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+        own = self._own()
+        return own.rows if own else {}
 
-                self._user, self._findings = user.read(self._user_folder)
+    def _own(self) -> UserCatalog | None:
+        """Read the user's folder, once."""
+        if self._user is None and self._user_folder is not None and self._user_folder.is_dir():
+            from gpugen.catalog import user
+
+            self._user = user.read(self._user_folder)
         return self._user
 
-    def _close(self, section: str, id: str) -> tuple[str, ...]:
-        from difflib import get_close_matches
+    def _unknown(self, section: str, id: str) -> UnknownRow:
+        from gpugen.catalog.similar import similar
 
-        ids = self.ids(section)
-        wanted = id.lower().replace("_", "-").replace(" ", "-")
-        containing = [known for known in ids if wanted and wanted in known]
-        similar = get_close_matches(wanted, ids, n=3, cutoff=0.6)
-        return tuple(dict.fromkeys([*containing, *similar]))[:3]
+        close = similar(section, id, self.ids(section))
+        return UnknownRow(KINDS[section], reading.FOLDERS[section], id, close)

@@ -9,6 +9,15 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent
+FOLDERS = {  # section of a user's file -> folder of our rows
+    "gpus": "gpus",
+    "migGeometries": "mig",
+    "drivers": "drivers",
+    "operatingSystems": "operating-systems",
+    "distributions": "distributions",
+    "releases": "releases",
+    "kubernetes": "kubernetes",
+}
 
 
 def parse(text: str) -> Any:
@@ -19,14 +28,15 @@ def parse(text: str) -> Any:
     try:
         ryaml: Any = import_module("ryaml")
     except ImportError:
-        return _parse_slowly(text)
+        return parse_slowly(text)
     try:
         return ryaml.loads(text)
     except ryaml.InvalidYamlError as error:
         raise ValueError(str(error)) from error
 
 
-def _parse_slowly(text: str) -> Any:
+def parse_slowly(text: str) -> Any:
+    """Read like ``parse``, without native code."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -39,12 +49,20 @@ def _parse_slowly(text: str) -> Any:
 def shipped(section: str, id: str) -> dict[str, Any] | None:
     """Return the row that gpugen brings; None: there is none of that name."""
     try:
-        with open(f"{FOLDER}/{section}/{id}.yaml", encoding="utf-8") as file:  # noqa: PTH123 faster
-            row = parse(file.read())
+        row = parse(text(section, id))
     except FileNotFoundError:
         return None
     assert isinstance(row, dict)
     return row
+
+
+def text(section: str, id: str) -> str:
+    """Return the file of a row that gpugen brings.
+
+    Raises FileNotFoundError: there is none of that name.
+    """
+    with open(f"{FOLDER}/{FOLDERS[section]}/{id}.yaml", encoding="utf-8") as file:  # noqa: PTH123
+        return file.read()
 
 
 @cache
@@ -53,7 +71,7 @@ def shipped_ids(section: str) -> tuple[str, ...]:
     return tuple(
         sorted(
             n.removesuffix(".yaml")
-            for n in os.listdir(FOLDER / section)  # noqa: PTH208 names only
+            for n in os.listdir(FOLDER / FOLDERS[section])  # noqa: PTH208 names only
             if n.endswith(".yaml")
         )
     )

@@ -66,7 +66,7 @@ def nearest(geometry: MigGeometry, profiles: Layout, limit: int = 3) -> list[dic
 
 
 def _translated(geometry: MigGeometry, profiles: Layout) -> dict[str, int]:
-    """Return the layout in profiles of this board; compute instances as the GPU instances' share."""
+    """Return the layout in this board's profiles; compute instances as shares of GPU instances."""
     wanted: dict[str, int] = {}
     for name, count in profiles.items():
         alike, meant = _alike(geometry, name), meant_profile(name)

@@ -1,0 +1,47 @@
+"""Finds ids that may be meant by a name that the catalogue does not have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from gpugen.catalog import reading
+
+MOST = 3
+_NAMES = re.compile(r"^(?:product|nvmlNames|formerNvmlNames|pciDevices): (.*)$", re.MULTILINE)
+
+
+def similar(section: str, wanted: str, ids: Iterable[str]) -> tuple[str, ...]:
+    """Return up to three ids, best first: named so elsewhere, containing the name, spelt alike.
+
+    A board is also found by what nvidia-smi or a node label calls it, and by its PCI device id.
+    """
+    from difflib import get_close_matches
+
+    known = list(ids)
+    spelled = re.sub(r"[^a-z0-9.]+", "-", wanted.lower()).strip("-")
+    named = _boards_named(wanted) if section == "gpus" else []
+    containing = [name for name in known if spelled and spelled in name]
+    alike = get_close_matches(spelled, known, n=MOST, cutoff=0.6)
+    exact = [spelled] if spelled in known else []
+    found = dict.fromkeys([*exact, *named, *containing, *alike])
+    return tuple(found)[:MOST]
+
+
+def _boards_named(wanted: str) -> list[str]:
+    """List our boards with that name; their files are searched as text, which is quick."""
+    squashed = _squash(wanted)
+    return [
+        board
+        for board in reading.shipped_ids("gpus")
+        if squashed
+        and any(
+            squashed == _squash(name)
+            for line in _NAMES.findall(reading.text("gpus", board))
+            for name in line.split(",")
+        )
+    ]
+
+
+def _squash(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -1,0 +1,145 @@
+"""Reads a repository's own rows of the catalogue, and judges them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from gpugen.catalog import reading, shape
+from gpugen.catalog.geometry_rules import contradictions
+from gpugen.catalog.words import fault
+from gpugen.model.finding import ROOT, Finding, Location
+from gpugen.reading.source import Source, read_bytes
+
+Rows: TypeAlias = dict[str, dict[str, dict[str, Any]]]  # section -> id -> row
+Steps: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(slots=True)
+class UserCatalog:
+    """What a folder holds: rows without a fault, all faults, and a digest of every byte read."""
+
+    rows: Rows = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    digest: str = ""
+
+
+def read(folder: Path) -> UserCatalog:
+    """Read all ``*.yaml`` of a folder.
+
+    Raises GpugenError: a file cannot be read.
+    """
+    reader = _Reader()
+    for path in sorted(folder.iterdir()):
+        if path.is_symlink() and path.suffix in (".yaml", ".yml"):
+            reader.complain_of_file("catalog-link", path)
+        elif path.suffix == ".yml":
+            reader.complain_of_file("catalog-file-name", path, path.with_suffix(".yaml").name)
+        elif path.suffix == ".yaml":
+            reader.read(path)
+    reader.judge_references()
+    return UserCatalog(reader.rows, reader.findings, reader.digest)
+
+
+class _Reader:
+    """Collects the rows of all files of a folder."""
+
+    def __init__(self) -> None:
+        self.rows: Rows = {}
+        self.findings: list[Finding] = []
+        self.digest = ""
+        self.sources: dict[tuple[str, str], Source] = {}
+        self.geometries = set(reading.shipped_ids("migGeometries"))  # and those that are at fault
+
+    def read(self, path: Path) -> None:
+        raw = read_bytes(path)
+        self.digest = hashlib.sha256(f"{self.digest}\0{path.name}\0".encode() + raw).hexdigest()
+        source = Source(path, raw)
+        if source.findings:
+            self.findings += source.findings
+            return
+        stated = source.data.get("migGeometries")
+        self.geometries.update(stated if isinstance(stated, dict) else ())
+        misfits = shape.misfits(source.data)
+        for misfit in misfits:
+            self._complain(source, misfit.id, misfit.path, *misfit.values, key=misfit.at_key)
+        broken = {misfit.path[:2] for misfit in misfits}
+        for section, rows in source.data.items():
+            if (section,) in broken:
+                continue
+            for name, row in rows.items():
+                if (section, name) not in broken and self._is_welcome(source, section, name, row):
+                    self.rows.setdefault(section, {})[name] = row
+                    self.sources[section, name] = source
+
+    def _is_welcome(self, source: Source, section: str, id: str, row: Mapping[str, Any]) -> bool:
+        """Judge a row of the right shape beside ours and the other files'."""
+        steps = (section, id)
+        if steps in self.sources:
+            other = self.sources[steps].path.name
+            self._complain(source, "catalog-duplicate-row", steps, id, section, other)
+            return False
+        ours = reading.shipped_ids(section)
+        if id in ours and "override" not in row:
+            self._complain(source, "catalog-missing-override", steps, id)
+            return False
+        if id not in ours and "override" in row:
+            shown = f"ours begin with {ours[0]}"
+            close = shape.close_to(id, ours)
+            self._complain(
+                source,
+                "catalog-needless-override",
+                (*steps, "override"),
+                id,
+                f"did you mean {close!r}?" if close else shown,
+            )
+            return False
+        faults = list(contradictions(row)) if section == "migGeometries" else []
+        for inner, message in faults:
+            self._complain(source, "catalog-geometry", (*steps, *inner), message, key=False)
+        return not faults
+
+    def judge_references(self) -> None:
+        """Refuse boards whose geometry nobody describes."""
+        for board, row in list(self.rows.get("gpus", {}).items()):
+            for steps, name in _references(row):
+                if name in self.geometries:
+                    continue
+                close = shape.close_to(name, sorted(self.geometries))
+                hint = f"did you mean {close!r}?" if close else "describe it under migGeometries"
+                source, where = self.sources["gpus", board], ("gpus", board, *steps)
+                self._complain(source, "catalog-unknown-geometry", where, name, hint, key=False)
+                self.rows["gpus"].pop(board, None)
+
+    def complain_of_file(self, id: str, path: Path, *values: str) -> None:
+        """Add a finding about a file that is not read."""
+        self.findings.append(fault(id, Location(path.as_posix(), 1, 1), ROOT, path.name, *values))
+
+    def _complain(
+        self, source: Source, id: str, steps: Steps, *values: object, key: bool = True
+    ) -> None:
+        pointer = ROOT
+        for step in steps:
+            pointer = pointer / step
+        self.findings.append(fault(id, _locate(source, steps, key=key), pointer, *values))
+
+
+def _references(row: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
+    """Yield the geometries that a board names."""
+    for key in ("geometry", "candidate"):
+        name = row.get("mig", {}).get(key)
+        if name is not None:
+            yield ("mig", key), name
+
+
+def _locate(source: Source, steps: Steps, *, key: bool) -> Location:
+    places = source.places
+    if not steps:
+        return places.of_root()
+    container = places.root
+    for step in steps[:-1]:
+        container = container[step]
+    return places.of(container, steps[-1], key=key)

@@ -1,0 +1,76 @@
+"""The words for everything that can be wrong with a repository's own catalogue."""
+
+from __future__ import annotations
+
+from gpugen.model.finding import Finding, Location, Pointer
+from gpugen.reading.words import Words
+
+FAULTS: dict[str, Words] = {
+    "catalog-file-name": Words(
+        "{0} is not read, because its name does not end in .yaml",
+        "rename it to {1}",
+        "Of catalog/ every *.yaml is read and nothing else, so another ending would be ignored.",
+    ),
+    "catalog-link": Words(
+        "{0} is a link, and links are not followed",
+        "put the file itself into catalog/",
+        "What a link points to can lie outside of the repository and change without a commit.",
+    ),
+    "catalog-unknown-key": Words(
+        "the key {0!r} has no meaning here",
+        "{1}",
+        "Rows are closed: a misspelt fact would otherwise count as unknown.",
+    ),
+    "catalog-missing-key": Words(
+        "this row lacks {0!r}",
+        "add {0}: {1}",
+        "Without it the row says too little to be used.",
+    ),
+    "catalog-missing-source": Words(
+        "this row names no source",
+        "add source: [where you read it, e.g. the output of nvidia-smi -q on host gpu-01]",
+        "Everybody who reads a row must be able to look its facts up.",
+    ),
+    "catalog-value": Words(
+        "{0} is not {1}",
+        "{2}",
+        "The value has another type or form than the facts of this kind have.",
+    ),
+    "catalog-duplicate-row": Words(
+        "{0!r} is described twice under {1}; the other row is in {2}",
+        "keep one of the two",
+        "Which of two rows wins would depend on the order of the files.",
+    ),
+    "catalog-missing-override": Words(
+        "gpugen brings a row {0!r} already, and this one would replace it",
+        "write override: true into the row if that is meant, or choose another id",
+        "A row that takes the place of ours says so, because it also hides later corrections.",
+    ),
+    "catalog-needless-override": Words(
+        "this row says override: true, but gpugen brings no row {0!r} that it could replace",
+        "delete override, or correct the id: {1}",
+        "An id that is misspelt would leave our row in force unnoticed.",
+    ),
+    "catalog-unknown-geometry": Words(
+        "no MIG geometry {0!r} is in the catalogue",
+        "{1}",
+        "A board is cut as its geometry says; without the row no layout can be judged.",
+    ),
+    "catalog-geometry": Words(
+        "{0}",
+        "compare with the output of nvidia-smi mig -lgip and nvidia-smi mig -lgipp",
+        "Placements are searched exactly, so a geometry that contradicts itself gives nonsense.",
+    ),
+}
+
+
+def fault(id: str, location: Location, at: Pointer, *values: object, hint: str = "") -> Finding:
+    """Make a finding about a row; hint replaces the words' own."""
+    words = FAULTS[id]
+    return Finding(
+        id,
+        words.message.format(*values),
+        hint or words.hint.format(*values),
+        at,
+        location=location,
+    )
