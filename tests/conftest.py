@@ -64,3 +64,8 @@ def judge_custom_resource(
     """Return a function from a custom resource to what upstream's CRD says against it."""
     files = [path for crd_set in table().crd_sets for path in crds(crd_set.name)]
     return lambda resource: crd.judge(resource, files)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run rewrite the trees that the golden tests compare with."""
+    parser.addoption("--regold", action="store_true", help="rewrite golden trees; review the diff")

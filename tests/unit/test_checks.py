@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def judge(changes: dict[str, Any]) -> list[Finding]:
 
 
 def put(data: Any, parts: tuple[str, ...], value: Any) -> None:
-    for part, after in zip(parts[:-1], parts[1:], strict=True):
+    for part, after in pairwise(parts):
         if isinstance(data, list):
             data = data[int(part)]
         else:

@@ -131,7 +131,11 @@ def _compare(
         assert outcome.spec is not None
         name = outcome.spec.name
         tree = workspace.build(outcome)
-        changes = write.compare(tree, folder, name, workspace.inputs(outcome))
+        changes = [
+            change
+            for change in write.compare(tree, folder, name, workspace.inputs(outcome))
+            if not _is_new_digest_only(change)
+        ]
         differs = differs or bool(changes)
         if diff:
             for line in write.diff(tree, folder, name):
@@ -146,6 +150,11 @@ def _compare(
     if differs and check:
         click.echo("out/ differs from the specs; run 'gpugen render' and commit", err=True)
     return ExitCode.DIFFERENCE if differs and check else ExitCode.DONE
+
+
+def _is_new_digest_only(change: write.Change) -> bool:
+    """Tell whether only the index differs: a newer gpugen that renders the same is no drift."""
+    return change.path == write.INDEX and change.kind == "changed"
 
 
 def _orphans(workspace: Workspace, folder: Path, *, prune: bool, force: bool, quiet: bool) -> None:

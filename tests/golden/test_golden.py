@@ -1,0 +1,39 @@
+"""Whole trees: every example cluster, and the cases of this folder, render to what is committed.
+
+``pytest --regold`` rewrites the trees; the difference is reviewed like code.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpugen import write
+from gpugen.model.finding import is_fatal
+from gpugen.pipeline import Workspace
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+EXAMPLES = [(ROOT, name) for name in Workspace(ROOT).clusters()]
+CASES = [(HERE, name) for name in Workspace(HERE).clusters()]
+
+
+@pytest.mark.parametrize(("root", "name"), EXAMPLES + CASES, ids=lambda v: getattr(v, "name", v))
+def test_tree_is_current(root: Path, name: str, request: pytest.FixtureRequest) -> None:
+    workspace = Workspace(root)
+    outcome = workspace.judge(workspace.spec_path(name))
+    assert not is_fatal(outcome.findings), outcome.findings
+    tree, inputs = workspace.build(outcome), workspace.inputs(outcome)
+    out = root / "out"
+    if request.config.getoption("--regold"):
+        assert outcome.spec is not None
+        write.write(tree, out, name, inputs=inputs, spec_source=outcome.spec.source, force=True)
+    # The index holds a digest of gpugen's code, which every commit changes; the files do not.
+    changes = [c for c in write.compare(tree, out, name, inputs) if c.path != ".gpugen.json"]
+    assert not changes, f"review 'gpugen render --diff {name}', then pytest --regold: {changes}"
+
+
+def test_no_tree_without_spec() -> None:
+    for root in (ROOT, HERE):
+        assert write.orphans(root / "out", Workspace(root).clusters()) == []
