@@ -1,0 +1,54 @@
+"""The Kubernetes node of a host: labels, taints, and the wait for its GPUs to be advertised.
+
+Labels of all components come to the role through the plan; only the pool's own are added here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpugen import gpu_access, kube
+from gpugen.components import Component, Options
+from gpugen.model.plan import Contribution
+from gpugen.model.spec import ClusterSpec, NodePool
+
+ROLE = "gpu_node"
+PLUGIN = "device-plugin"  # DaemonSets are called <component>-<pool>
+MIG_MANAGER = "mig-manager"
+NAMES = {"short": "inventory_hostname_short", "fqdn": "inventory_hostname"}
+
+
+def is_due(spec: ClusterSpec) -> bool:
+    """Tell whether plays can reach the cluster; without a context they leave it alone."""
+    return bool(spec.access.kubeconfig_context)
+
+
+def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
+    """Return the role, the labels and taints of every pool, and how to reach the cluster."""
+    return Contribution(
+        node_labels={pool.name: {**pool.labels, kube.POOL_LABEL: pool.name} for pool in spec.pools},
+        host_variables={pool.name: _variables(spec, pool) for pool in spec.pools},
+        cluster_variables={
+            "gpu_node_context": spec.access.kubeconfig_context,
+            "gpu_node_cluster_uid": spec.access.cluster_uid,
+            "gpu_node_namespace": spec.namespaces.agents,
+            "gpu_node_name": f"{{{{ {NAMES[spec.access.node_names]} | lower }}}}",
+        },
+        roles=(ROLE,),
+    )
+
+
+def _variables(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
+    is_cut_by_cluster = MIG_MANAGER in spec.options and gpu_access.is_paused_for_mig(pool)
+    return {
+        "gpu_node_taints": [
+            {"key": taint.key, "value": taint.value, "effect": taint.effect}
+            for taint in pool.taints
+        ],
+        "gpu_node_plugin": f"{PLUGIN}-{pool.name}" if PLUGIN in spec.options else "",
+        "gpu_node_resources": pool.prediction.capacity if PLUGIN in spec.options else {},
+        "gpu_node_mig_manager": f"{MIG_MANAGER}-{pool.name}" if is_cut_by_cluster else "",
+    }
+
+
+COMPONENT = Component(contribute, is_due)

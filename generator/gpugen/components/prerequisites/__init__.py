@@ -1,0 +1,64 @@
+"""What a GPU host needs before the driver: repositories, kernel headers, quiet updates.
+
+Its role also judges the host: the system, and the GPUs that PCI shows against those of the pool.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from gpugen.catalog import reading
+from gpugen.components import Component, Options
+from gpugen.model.plan import Contribution
+from gpugen.model.spec import ClusterSpec, DriverMethod, NodePool
+
+ROLE = "gpu_prerequisites"
+REPOSITORY = "nvidia"  # in file names on the host
+
+
+def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
+    """Return the role and, for every pool, what its hosts must be."""
+    return Contribution(
+        host_variables={pool.name: _variables(pool) for pool in spec.pools}, roles=(ROLE,)
+    )
+
+
+def _variables(pool: NodePool) -> dict[str, Any]:
+    return {
+        "gpu_prerequisites_os": pool.host.os.id,
+        "gpu_prerequisites_gpu_count": pool.gpu_count,
+        "gpu_prerequisites_gpu_devices": list(pool.gpu.pci_devices),
+        "gpu_prerequisites_headers": pool.host.driver.method is DriverMethod.VENDOR,
+        "gpu_prerequisites_repositories": _repositories(pool),
+    }
+
+
+def _repositories(pool: NodePool) -> list[dict[str, str]]:
+    """Return the pool's repository: the vendor's layout below the stated address.
+
+    Layout: <address>/<system>/<architecture>/, a flat repository.
+    Source: NVIDIA driver installation guide; the directory names are the catalogue's.
+    """
+    host = pool.host
+    if host.repositories is None:
+        return []
+    folder = host.os.row["cudaRepository"]["folder"]
+    directory = _directories()[host.architecture]
+    return [
+        {
+            "name": REPOSITORY,
+            "uri": f"{host.repositories.base_url}/{folder}/{directory}/",
+            "key": f"{{{{ playbook_dir }}}}/files/{host.repositories.key_file}",
+            "fingerprint": host.repositories.fingerprint,
+        }
+    ]
+
+
+@cache
+def _directories() -> dict[str, str]:
+    directories: dict[str, str] = reading.table("packages")["cudaRepository"]["architectures"]
+    return directories
+
+
+COMPONENT = Component(contribute)
