@@ -12,32 +12,21 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
-from gpugen import assets, components
+from gpugen import assets, components, translation
 from gpugen.catalog import Catalog, UnknownRow
 from gpugen.defaults import fill
 from gpugen.model.catalog import Distribution, DriverBranch, GpuModel
 from gpugen.model.finding import ROOT, Finding, Pointer
 from gpugen.model.spec import (
-    Access,
     ClusterSpec,
-    Delivery,
     Drain,
     Driver,
     DriverMethod,
-    HostLine,
     HostSettings,
-    Images,
     KernelModules,
     Kubernetes,
-    Mig,
-    MigEntry,
-    MigManager,
-    MigStrategy,
     Namespaces,
     NodePool,
-    Repositories,
-    Sharing,
-    SharingMode,
     Taint,
 )
 from gpugen.resources import predict
@@ -78,10 +67,8 @@ class _Resolver:
         kubernetes = self._kubernetes(data["kubernetes"])
         strategies = data["deviceListStrategy"]
         strategies = (strategies,) if isinstance(strategies, str) else tuple(strategies)
-        pools = [
-            self._pool(data, i, kubernetes and kubernetes.distribution, strategies)
-            for i in range(len(data["pools"]))
-        ]
+        distribution = kubernetes.distribution if kubernetes else None
+        pools = [self._pool(data, i, distribution, strategies) for i in range(len(data["pools"]))]
         if release is None or kubernetes is None or self.findings:
             return None
         spec = ClusterSpec(
@@ -90,11 +77,11 @@ class _Resolver:
             source=source,
             release=release,
             kubernetes=kubernetes,
-            access=_access(data["access"]),
+            access=translation.access(data["access"]),
             pools=tuple(pool for pool in pools if pool is not None),
             stack=data["stack"],
             options={},
-            images=_images(data["images"]),
+            images=translation.images(data["images"]),
             namespaces=Namespaces(**data["namespaces"]),
             drain=Drain(
                 timeout=data["drain"]["timeout"],
@@ -102,7 +89,7 @@ class _Resolver:
                 ignore_pod_disruption_budgets=data["drain"]["ignorePodDisruptionBudgets"],
             ),
             device_list_strategy=strategies,
-            delivery=_delivery(data["delivery"], data["name"]),
+            delivery=translation.delivery(data["delivery"], data["name"]),
             stated=self.stated,
             at=ROOT,
         )
@@ -155,14 +142,17 @@ class _Resolver:
         if gpu is None or host is None:
             return None
         count = pool["gpu"]["count"]
-        mig = _mig(pool.get("mig"), count, at, distribution)
-        sharing = _sharing(pool.get("sharing"), at / "sharing")
+        mig = translation.mig(pool.get("mig"), count, at, distribution)
+        sharing = translation.sharing(pool.get("sharing"), at / "sharing")
         return NodePool(
             name=pool["name"],
             description=pool["description"],
             gpu=gpu,
             gpu_count=count,
-            hosts=tuple(_host_line(line, at / "hosts" / i) for i, line in enumerate(pool["hosts"])),
+            hosts=tuple(
+                translation.host_line(line, at / "hosts" / i)
+                for i, line in enumerate(pool["hosts"])
+            ),
             labels=dict(sorted(pool["labels"].items())),
             taints=tuple(
                 Taint(t["key"], t["value"], t["effect"], at / "taints" / i)
@@ -217,7 +207,7 @@ class _Resolver:
             architecture=data.get("architecture", "") or gpu.host_architectures[0],
             driver=driver,
             container_toolkit_version=toolkit,
-            repositories=_repositories(data.get("repositories"), where("repositories")),
+            repositories=translation.repositories(data.get("repositories"), where("repositories")),
             at=at if own else ROOT / "hostDefaults",
         )
 
@@ -259,94 +249,6 @@ def _extend(pointer: Pointer, path: tuple[str, ...]) -> Pointer:
     for part in path:
         pointer = pointer / part
     return pointer
-
-
-def _access(data: Mapping[str, Any]) -> Access:
-    return Access(
-        ssh_user=data["ssh"].get("user", ""),
-        ssh_become=data["ssh"]["become"],
-        kubeconfig_context=data.get("kubeconfigContext", ""),
-        cluster_uid=data.get("clusterUID", ""),
-        node_names=data["nodeNames"],
-        at=ROOT / "access",
-    )
-
-
-def _mig(
-    data: Mapping[str, Any] | None, gpu_count: int, pool: Pointer, distribution: Distribution | None
-) -> Mig:
-    at = pool / "mig"
-    default = MigManager.CLUSTER
-    if distribution is not None and not distribution.has_kubelet_unit:
-        default = MigManager.HOST
-    if data is None:
-        return Mig(MigStrategy.NONE, default, (), at)
-    layout = tuple(
-        MigEntry(
-            gpus=tuple(range(gpu_count))
-            if entry["gpus"] == "all"
-            else tuple(sorted(entry["gpus"])),
-            profiles=dict(sorted(entry["profiles"].items())),
-            at=at / "layout" / i,
-        )
-        for i, entry in enumerate(data.get("layout", ()))
-    )
-    manager = MigManager(data["manager"]) if "manager" in data else default
-    return Mig(MigStrategy(data["strategy"]), manager, layout, at)
-
-
-def _sharing(data: Mapping[str, Any] | None, at: Pointer) -> Sharing:
-    if data is None:
-        return Sharing(
-            SharingMode.NONE, {}, rename=False, fail_requests_greater_than_one=True, at=at
-        )
-    return Sharing(
-        mode=SharingMode(data["mode"]),
-        resources=dict(sorted(data["resources"].items())),
-        rename=data["rename"],
-        fail_requests_greater_than_one=data["failRequestsGreaterThanOne"],
-        at=at,
-    )
-
-
-def _repositories(data: Mapping[str, Any] | None, at: Pointer) -> Repositories | None:
-    if data is None:
-        return None
-    return Repositories(data["baseURL"], data["keyFile"], data["fingerprint"], at)
-
-
-def _host_line(line: str | Mapping[str, Any], at: Pointer) -> HostLine:
-    if isinstance(line, str):
-        return HostLine(line, "", "", "", {}, at)
-    return HostLine(
-        pattern=line["name"],
-        node_name=line.get("nodeName", ""),
-        address=line.get("address", ""),
-        description=line["description"],
-        variables=dict(sorted(line["variables"].items())),
-        at=at,
-    )
-
-
-def _images(data: Mapping[str, Any]) -> Images:
-    return Images(
-        registry=data.get("registry", ""),
-        pull_secrets=tuple(data["pullSecrets"]),
-        digests=dict(sorted(data["digests"].items())),
-        at=ROOT / "images",
-    )
-
-
-def _delivery(data: Mapping[str, Any], cluster: str) -> Delivery:
-    return Delivery(
-        engine=data["engine"],
-        repo_url=data.get("repoURL", ""),
-        revision=data["revision"],
-        path=data.get("path", f"out/{cluster}/kustomize"),
-        argocd=data["argocd"],
-        flux=data["flux"],
-        at=ROOT / "delivery",
-    )
 
 
 def _options(spec: ClusterSpec, stated: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -1,0 +1,117 @@
+"""Translates the parts of a spec from its keys to model names; every default is filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpugen.model.catalog import Distribution
+from gpugen.model.finding import ROOT, Pointer
+from gpugen.model.spec import (
+    Access,
+    Delivery,
+    HostLine,
+    Images,
+    Mig,
+    MigEntry,
+    MigManager,
+    MigStrategy,
+    Repositories,
+    Sharing,
+    SharingMode,
+)
+
+
+def access(data: Mapping[str, Any]) -> Access:
+    """Return how plays reach the cluster."""
+    return Access(
+        ssh_user=data["ssh"].get("user", ""),
+        ssh_become=data["ssh"]["become"],
+        kubeconfig_context=data.get("kubeconfigContext", ""),
+        cluster_uid=data.get("clusterUID", ""),
+        node_names=data["nodeNames"],
+        at=ROOT / "access",
+    )
+
+
+def mig(
+    data: Mapping[str, Any] | None, gpu_count: int, pool: Pointer, distribution: Distribution | None
+) -> Mig:
+    """Return how a pool is cut; without a word, it is not."""
+    at = pool / "mig"
+    default = MigManager.CLUSTER
+    if distribution is not None and not distribution.has_kubelet_unit:
+        default = MigManager.HOST
+    if data is None:
+        return Mig(MigStrategy.NONE, default, (), at)
+    layout = tuple(
+        MigEntry(
+            gpus=tuple(range(gpu_count))
+            if entry["gpus"] == "all"
+            else tuple(sorted(entry["gpus"])),
+            profiles=dict(sorted(entry["profiles"].items())),
+            at=at / "layout" / i,
+        )
+        for i, entry in enumerate(data.get("layout", ()))
+    )
+    manager = MigManager(data["manager"]) if "manager" in data else default
+    return Mig(MigStrategy(data["strategy"]), manager, layout, at)
+
+
+def sharing(data: Mapping[str, Any] | None, at: Pointer) -> Sharing:
+    """Return how a pool is shared; without a word, it is not."""
+    if data is None:
+        return Sharing(
+            SharingMode.NONE, {}, rename=False, fail_requests_greater_than_one=True, at=at
+        )
+    return Sharing(
+        mode=SharingMode(data["mode"]),
+        resources=dict(sorted(data["resources"].items())),
+        rename=data["rename"],
+        fail_requests_greater_than_one=data["failRequestsGreaterThanOne"],
+        at=at,
+    )
+
+
+def repositories(data: Mapping[str, Any] | None, at: Pointer) -> Repositories | None:
+    """Return the package repository of a pool's hosts."""
+    if data is None:
+        return None
+    return Repositories(data["baseURL"], data["keyFile"], data["fingerprint"], at)
+
+
+def host_line(line: str | Mapping[str, Any], at: Pointer) -> HostLine:
+    """Return one line of a pool's hosts."""
+    if isinstance(line, str):
+        return HostLine(line, "", "", "", {}, at)
+    return HostLine(
+        pattern=line["name"],
+        node_name=line.get("nodeName", ""),
+        address=line.get("address", ""),
+        description=line["description"],
+        variables=dict(sorted(line["variables"].items())),
+        at=at,
+    )
+
+
+def images(data: Mapping[str, Any]) -> Images:
+    """Return where images come from."""
+    return Images(
+        registry=data.get("registry", ""),
+        pull_secrets=tuple(data["pullSecrets"]),
+        digests=dict(sorted(data["digests"].items())),
+        at=ROOT / "images",
+    )
+
+
+def delivery(data: Mapping[str, Any], cluster: str) -> Delivery:
+    """Return what the delivery engine is pointed at."""
+    return Delivery(
+        engine=data["engine"],
+        repo_url=data.get("repoURL", ""),
+        revision=data["revision"],
+        path=data.get("path", f"out/{cluster}/kustomize"),
+        argocd=data["argocd"],
+        flux=data["flux"],
+        at=ROOT / "delivery",
+    )
