@@ -62,7 +62,11 @@ def nearest(geometry: MigGeometry, profiles: Layout, limit: int = 3) -> list[dic
         if _added(wanted, layout) <= _lost(wanted, layout)
     ]
     found.sort(key=lambda item: item[0])
-    return [layout for _, layout in found[:limit]]
+    best: list[dict[str, int]] = []
+    for _, layout in found:
+        if len(best) < limit and not any(_is_within(layout, better) for better in best):
+            best.append(layout)
+    return best
 
 
 def _translated(geometry: MigGeometry, profiles: Layout) -> dict[str, int]:
@@ -74,6 +78,10 @@ def _translated(geometry: MigGeometry, profiles: Layout) -> dict[str, int]:
             share = -(-count * meant.compute // meant.slices) if meant else count
             wanted[alike] = wanted.get(alike, 0) + share
     return wanted
+
+
+def _is_within(layout: Layout, larger: Layout) -> bool:
+    return all(count <= larger.get(name, 0) for name, count in layout.items())
 
 
 def _lost(wanted: Layout, layout: Layout) -> int:

@@ -1,0 +1,193 @@
+"""A repository's own rows: what they add, what they replace, what is refused and where."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from gpugen import mig
+from gpugen.catalog import Catalog, UnknownRow
+from gpugen.catalog.words import FAULTS
+from gpugen.model.finding import Finding
+
+BOARD = """
+    product: Our board
+    architecture: hopper
+    computeCapability: "9.0"
+    hostArchitectures: [amd64]
+    kernelModules: both
+    source: [measured on gpu-01]
+"""
+PROFILE = "{compute: 1, memorySlices: 1, size: 1, starts: [0, 1], maxCount: 2}"
+GEOMETRY = f"""
+    computeSlices: 2
+    memorySlices: 2
+    placementUnits: 2
+    profiles: {{"1g.24gb": {PROFILE}}}
+    source: [measured on gpu-01]
+"""
+DOCS = Path(__file__).parents[2] / "docs" / "catalog.md"
+
+
+def catalog(folder: Path, **files: str) -> Catalog:
+    for name, text in files.items():
+        (folder / name.replace("_", ".")).write_text(text, encoding="utf-8")
+    return Catalog(folder)
+
+
+def places(findings: list[Finding]) -> list[tuple[str, int, int]]:
+    located = [(f.id, f.location) for f in findings]
+    return [(name, at.line, at.column) for name, at in located if at is not None]
+
+
+def test_a_repository_without_a_catalogue_has_ours(tmp_path: Path) -> None:
+    own = Catalog(tmp_path / "catalog")
+    assert own.findings() == []
+    assert own.user_digest() == ""
+    assert own.gpu("t4") == Catalog().gpu("t4")
+
+
+def test_a_row_is_added(tmp_path: Path) -> None:
+    own = catalog(
+        tmp_path,
+        ours_yaml=f"gpus:\n  ours:{BOARD}    mig: {{isCapable: true, geometry: ours}}\n",
+        mig_yaml=f"migGeometries:\n  ours:{GEOMETRY}",
+    )
+    assert own.findings() == []
+    assert "ours" in own.gpu_ids()
+    geometry = own.gpu("ours").geometry
+    assert geometry is not None
+    assert list(mig.layouts(geometry)) == [{"1g.24gb": 1}, {"1g.24gb": 2}]
+    assert own.gpu("ours").nvml_names == ()
+
+
+def test_a_row_that_says_so_takes_the_place_of_ours(tmp_path: Path) -> None:
+    own = catalog(tmp_path, ours_yaml=f"gpus:\n  t4:\n    override: true{BOARD}")
+    assert own.findings() == []
+    assert own.gpu("t4").product == "Our board"
+    assert own.gpu("a10") == Catalog().gpu("a10")
+
+
+def test_a_geometry_of_the_user_reaches_our_boards(tmp_path: Path) -> None:
+    own = catalog(tmp_path, ours_yaml=f"migGeometries:\n  a30:\n    override: true{GEOMETRY}")
+    assert own.findings() == []
+    geometry = own.gpu("a30").geometry
+    assert geometry is not None
+    assert list(geometry.profiles) == ["1g.24gb"]
+
+
+def test_near_ids_include_the_users(tmp_path: Path) -> None:
+    own = catalog(tmp_path, ours_yaml=f"gpus:\n  our-board:{BOARD}")
+    with pytest.raises(UnknownRow) as unknown:
+        own.gpu("our-bord")
+    assert unknown.value.close == ("our-board",)
+
+
+def test_the_digest_follows_every_byte_and_name(tmp_path: Path) -> None:
+    def digest(name: str, text: str) -> str:
+        folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        return catalog(folder, **{name: text}).user_digest()
+
+    row = f"gpus:\n  ours:{BOARD}"
+    assert digest("a_yaml", row) == digest("a_yaml", row)
+    different = [digest("a_yaml", row), digest("b_yaml", row), digest("a_yaml", row + "#\n")]
+    assert len({*different, ""}) == 4
+
+
+WRONG = {
+    "gpus:\n  ours: {productt: A}\n": [
+        ("catalog-missing-key", 2, 3),
+        ("catalog-missing-source", 2, 3),
+        ("catalog-unknown-key", 2, 10),
+    ],
+    f"gpus:\n  t4:{BOARD}": [("catalog-missing-override", 2, 3)],
+    f"gpus:\n  t5:\n    override: true{BOARD}": [("catalog-needless-override", 3, 5)],
+    f"gpus:\n  ours:{BOARD}    pciDevices: [20b0]\n": [("catalog-value", 9, 18)],
+    f"gpus:\n  ours:{BOARD}    driver: {{minBranch: true}}\n": [("catalog-value", 9, 25)],
+    f"gpus:\n  ours:{BOARD}    driver: {{minVersion: 580}}\n": [("catalog-value", 9, 26)],
+    f"gpus:\n  Ours:{BOARD}": [("catalog-value", 2, 3)],
+    f"gpu:\n  ours:{BOARD}": [("catalog-unknown-key", 1, 1)],
+    "gpus: [a]\n": [("catalog-value", 1, 7)],
+    f"gpus:\n  ours:{BOARD}    mig: {{geometry: a101-40gb}}\n": [
+        ("catalog-unknown-geometry", 9, 21)
+    ],
+    f"migGeometries:\n  ours:{GEOMETRY.replace('[0, 1]', '[0, 2]')}": [("catalog-geometry", 6, 78)],
+    f"migGeometries:\n  ours:{GEOMETRY.replace('1g.', '2g.')}": [("catalog-geometry", 6, 37)],
+    "gpus:\n  ours: yes\n": [("spec-ambiguous-scalar", 2, 9)],
+    "gpus:\n  a: {}\n  a: {}\n": [("spec-duplicate-key", 3, 3)],
+    "": [("spec-empty", 1, 1)],
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), WRONG.items())
+def test_what_is_wrong_is_found_at_its_place(
+    tmp_path: Path, text: str, expected: list[tuple[str, int, int]]
+) -> None:
+    own = catalog(tmp_path, ours_yaml=text)
+    found = places(own.findings())
+    assert sorted(set(found)) == expected
+    assert "ours" not in own.gpu_ids()
+    assert own.gpu("t4") == Catalog().gpu("t4")
+
+
+def test_a_finding_has_a_hint_that_helps(tmp_path: Path) -> None:
+    text = f"gpus:\n  ours:{BOARD}    driver: {{minVersion: 580, minbranch: 580}}\n"
+    hints = {f.message: f.hint for f in catalog(tmp_path, ours_yaml=text).findings()}
+    assert hints == {
+        '580 is not a version such as "580.65.06"': 'quote it: "580"',
+        "the key 'minbranch' has no meaning here": "did you mean 'minBranch'?",
+    }
+
+
+def test_a_row_with_a_fault_does_not_take_its_neighbours_along(tmp_path: Path) -> None:
+    own = catalog(tmp_path, a_yaml=f"gpus:\n  bad: {{}}\n  good:{BOARD}")
+    assert own.gpu("good").product == "Our board"
+    assert {f.at.parts[1] for f in own.findings()} == {"bad"}
+
+
+def test_a_board_is_not_blamed_for_the_faults_of_its_geometry(tmp_path: Path) -> None:
+    text = f"gpus:\n  ours:{BOARD}    mig: {{geometry: g}}\nmigGeometries:\n  g: {{}}\n"
+    assert {f.at.parts[0] for f in catalog(tmp_path, a_yaml=text).findings()} == {"migGeometries"}
+
+
+def test_two_files_must_not_describe_one_row(tmp_path: Path) -> None:
+    row = f"gpus:\n  ours:{BOARD}"
+    found = catalog(tmp_path, a_yaml=row, b_yaml=row).findings()
+    assert places(found) == [("catalog-duplicate-row", 2, 3)]
+    assert "a.yaml" in found[0].message
+
+
+def test_files_that_are_not_read_are_named(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text("gpus: {}\n", encoding="utf-8")
+    (tmp_path / "link.yaml").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "README.md").write_text("ours\n", encoding="utf-8")
+    found = catalog(tmp_path, a_yml="gpus: {}\n").findings()
+    assert [f.id for f in found] == ["catalog-file-name", "catalog-link"]
+
+
+def test_every_fault_has_a_case() -> None:
+    text = Path(__file__).read_text(encoding="utf-8")
+    assert [name for name in FAULTS if f'"{name}"' not in text] == []
+
+
+def test_the_example_of_the_documentation_is_right(tmp_path: Path) -> None:
+    blocks = DOCS.read_text(encoding="utf-8").split("```yaml\n")[1:]
+    example = next(b for b in blocks if b.startswith("# catalog/")).partition("```")[0]
+    own = catalog(tmp_path, ours_yaml=textwrap.dedent(example))
+    assert own.findings() == []
+    known, new = own.gpu("h20-3e").geometry, own.gpu("example-32gb").geometry
+    assert known == Catalog().geometry("h200-141gb")
+    assert new is not None
+    assert list(mig.layouts(new)) == [{"1g.16gb": 1}, {"1g.16gb": 2}, {"2g.32gb": 1}]
+    assert all(
+        mig.memory_gb(32768 * p.memory_slices // 2, 32768) == mig.parse_profile(name).gb
+        for name, p in new.profiles.items()
+    )
+
+
+def test_the_documentation_lists_every_finding() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    assert [name for name in FAULTS if f"`{name}`" not in text] == []
