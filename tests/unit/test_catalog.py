@@ -192,6 +192,13 @@ def test_an_unknown_board_comes_with_near_ids(id: str, best: str) -> None:
     assert best in str(unknown.value)
 
 
+def test_an_unknown_row_names_the_command_that_lists_its_section() -> None:
+    with pytest.raises(UnknownRow) as unknown:
+        CATALOG.operating_system("ubuntu-24.10")
+    assert (unknown.value.kind, unknown.value.section) == ("operating-system", "systems")
+    assert "ubuntu-24.04" in unknown.value.close
+
+
 def test_nothing_is_suggested_for_nonsense() -> None:
     with pytest.raises(UnknownRow) as unknown:
         CATALOG.gpu("zzzz")

@@ -31,14 +31,14 @@ __all__ = ["Catalog", "UnknownRow"]
 _ID = re.compile(r"[a-z0-9][a-z0-9.-]*\Z")
 _T = TypeVar("_T")
 
-KINDS = {  # section -> the word for one row of it
-    "gpus": "gpu-model",
-    "migGeometries": "mig-geometry",
-    "drivers": "driver-branch",
-    "operatingSystems": "operating-system",
-    "distributions": "distribution",
-    "releases": "release",
-    "kubernetes": "kubernetes-version",
+KINDS = {  # section -> the word for one row of it, and what `gpugen catalog` calls the section
+    "gpus": ("gpu-model", "gpus"),
+    "migGeometries": ("mig-geometry", "mig"),
+    "drivers": ("driver-branch", "drivers"),
+    "operatingSystems": ("operating-system", "systems"),
+    "distributions": ("distribution", "distributions"),
+    "releases": ("release", "releases"),
+    "kubernetes": ("kubernetes-version", "kubernetes"),
 }
 
 
@@ -184,5 +184,4 @@ class Catalog:
     def _unknown(self, section: str, id: str) -> UnknownRow:
         from gpugen.catalog.similar import similar
 
-        close = similar(section, id, self.ids(section))
-        return UnknownRow(KINDS[section], reading.FOLDERS[section], id, close)
+        return UnknownRow(*KINDS[section], id, similar(section, id, self.ids(section)))
