@@ -6,6 +6,7 @@ place for every value, every fault of a file that can still be read on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +17,12 @@ from gpugen.reading.scalars import DoubtfulError, resolve
 from gpugen.reading.syntax import explain, swallowed_lines, tab_in_indentation, template_mark
 from gpugen.reading.text import FORBIDDEN, named
 
-MAX_TEXT = 1024 * 1024  # characters; the parser takes seconds for more
-MAX_EVENTS = 150_000
+MAX_EVENTS = 100_000
 _FREE_EXPANSION = 1000  # values; no bomb is that small
+
+_LONG_TAG = re.compile(
+    r"(?<![^\s,\[{])![^\s,\[\]{}\"']{256}"
+)  # the parser takes its square in time
 
 _BROKEN = object()  # stands for a key that is no text, or for an anchor that is still open
 
@@ -76,8 +80,7 @@ class CarefulReader:
         except _StopReadingError:
             return
         if self._size > max(MAX_EXPANSION * self._events, _FREE_EXPANSION):
-            _, offset = self._heaviest
-            self._fault("spec-alias-expansion", offset, self._events, self._size)
+            self._fault("spec-alias-expansion", self._heaviest[1], self._events, self._size)
         tab = tab_in_indentation(self.text, self._spans)
         if tab is not None:
             self._fault("spec-tab", tab)
@@ -86,6 +89,8 @@ class CarefulReader:
         """Yield the events of the text; a syntax error becomes a fault and ends them."""
         from ruamel.yaml import YAML
 
+        if match := _LONG_TAG.search(self.text):
+            self._stop("spec-tag", match.start(), shown(match.group()))
         offset = 0
         try:
             for event in YAML(typ="safe", pure=True, plug_ins=[]).parse(self.text):
@@ -113,15 +118,13 @@ class CarefulReader:
         self._refuse_tag(event)
         frame = _Frame(node, offset, event.anchor, is_key=self._awaits_key())
         if frame.is_key:
-            outer = self._frames[-1]
-            outer.key = _BROKEN
-            frame.is_template = template_mark(self.text, outer.offset)
-            if frame.is_template:
-                self._fault("spec-template", outer.offset)
-            else:
-                self._fault("spec-collection-as-key", offset)
-        if event.anchor:
-            self._anchors[event.anchor] = (_BROKEN, 0)
+            self._frames[-1].key = _BROKEN
+            outer = self._frames[-1].offset
+            is_template = template_mark(self.text, outer)
+            fault = ("spec-template", outer) if is_template else ("spec-collection-as-key", offset)
+            self._fault(*fault)
+            frame.is_template = is_template
+        self._name(event, _BROKEN)
         self._frames.append(frame)
 
     def _end(self, event: Any) -> None:
@@ -137,8 +140,7 @@ class CarefulReader:
         self._refuse_tag(event)
         self._refuse_content(event)
         value = self._meaning(event) if is_bare else event.value
-        if event.anchor:
-            self._anchors[event.anchor] = (value, 1)
+        self._name(event, value)
         if self._awaits_key():
             self._key(value, offset)
         else:
@@ -161,14 +163,21 @@ class CarefulReader:
             return str(text)
         swallowed = list(swallowed_lines(self.text, offset, event.end_mark.index))
         if swallowed:
-            for fault in swallowed:
-                self._fault(*fault)
+            for fault, at, *values in swallowed:
+                self._fault(fault, at, *values)
             return str(text)
         try:
             return resolve(text)
         except DoubtfulError as doubt:
             self._fault(doubt.id, offset, *doubt.values)
             return str(text)
+
+    def _name(self, event: Any, value: Any) -> None:
+        """Remember what an anchor names."""
+        if event.anchor:
+            if event.anchor in self._anchors:
+                self._fault("spec-anchor-twice", event.start_mark.index, shown(event.anchor))
+            self._anchors[event.anchor] = (value, 1)
 
     def _key(self, value: Any, offset: int) -> None:
         frame = self._frames[-1]
@@ -178,8 +187,8 @@ class CarefulReader:
             fault = "spec-key-not-text" if spelled else "spec-missing-key-text"
             self._fault(fault, offset, spelled)
         elif value in frame.node:
-            line, _ = self.faults.lines.place(self.marks[id(frame.node), value][0])
-            self._fault("spec-duplicate-key", offset, shown(value), line)
+            first = self.faults.line(self.marks[id(frame.node), value][0])
+            self._fault("spec-duplicate-key", offset, shown(value), first)
         elif value == "<<" and self.text[offset] == "<":
             self._fault("spec-merge-key", offset)
         elif value.startswith("-") and self.text[offset] == "-":
@@ -237,6 +246,8 @@ class CarefulReader:
     def _fault(self, id: str, offset: int, *values: object) -> None:
         if not self._is_in_template():
             self.faults.add(id, offset, *values)
+        if self.faults.is_full:
+            raise _StopReadingError
 
     def _stop(self, id: str, offset: int, *values: object) -> None:
         self._fault(id, offset, *values)

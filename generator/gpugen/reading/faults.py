@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import cached_property
 
 from gpugen.model.finding import Finding, Location
-from gpugen.reading.words import FAULTS
 
 MAX_BYTES = 16 * 1024 * 1024
+MAX_CAREFUL = 1024 * 1024  # characters; the reader for all of YAML takes seconds for more
 MAX_DEPTH = 64
 MAX_NODES = 2_000_000
 MAX_SCALAR = 64 * 1024
@@ -48,20 +47,29 @@ class Faults:
         self.path = path
         self.found: list[Finding] = []
         self._text = text
+        self._offsets: set[int] = set()
 
-    @cached_property
-    def lines(self) -> Lines:
-        """The places of the text's lines."""
-        return Lines(self._text)
+    @property
+    def is_full(self) -> bool:
+        """Tell whether no more are taken."""
+        return len(self.found) >= MAX_FAULTS
+
+    def line(self, offset: int) -> int:
+        """Return the line of an offset, from 1."""
+        return self._text.count("\n", 0, offset) + 1
 
     def add(self, id: str, offset: int, *values: object) -> None:
-        """Add a finding at an offset of the text; values go into its words."""
-        if len(self.found) < MAX_FAULTS:
-            line, column = self.lines.place(min(offset, len(self._text)))
-            self.found.append(fault(id, Location(self.path, line, column), *values))
+        """Add a finding at an offset of the text, unless one is there; values go into its words."""
+        offset = min(offset, len(self._text))
+        if not self.is_full and offset not in self._offsets:
+            self._offsets.add(offset)
+            column = offset - self._text.rfind("\n", 0, offset)
+            self.found.append(fault(id, Location(self.path, self.line(offset), column), *values))
 
 
 def fault(id: str, location: Location, *values: object) -> Finding:
     """Make a finding about a file; values go into the words of its id."""
+    from gpugen.reading.words import FAULTS
+
     words = FAULTS[id]
     return Finding(id, words.message.format(*values), words.hint.format(*values), location=location)

@@ -12,7 +12,7 @@ from gpugen.reading.scalars import DoubtfulError, resolve
 _GAP = r"(?:[ \n]|(?<=[ \n])\#[^\n]*+)*+"
 _TEXT = r"(?:[A-Za-z0-9_/]|\.\.?/)(?:[^\s:\#,\[\]{}?]|:(?=[A-Za-z0-9/])|\ ++(?=[^\s:\#,\[\]{}?]))*+"
 _SCALAR = r'(?:"([^"\\\n\t]*+)"|' + r"'([^'\n\t]*+)'|(" + _TEXT + "))"
-_KEY = r'(?:([A-Za-z0-9_][A-Za-z0-9_./+-]{0,300}+)|"([^"\\\s]{1,300}+)"):(?=\ )\ ++'
+_KEY = r'(?:([A-Za-z0-9_][A-Za-z0-9_./+-]{0,300}+):(?=\ )|"([^"\\\s]{1,300}+)":)\ *+'
 _ITEM = re.compile(_GAP + r"(?:(\])|([\[{])|" + _SCALAR + ")")
 _ENTRY = re.compile(_GAP + r"(?:(\})|" + _KEY + r"(?:([\[{])|" + _SCALAR + "))")
 _NEXT = re.compile(_GAP + r"([,\]}])")

@@ -40,6 +40,8 @@ def read_plain(text: str, marks: Marks | None = None) -> dict[str, Any]:
     reader = _PlainReader(text, marks)
     start = _START.match(text)
     position, end = start.end() if start else 0, len(text)
+    if text.startswith("{", position):
+        return reader.document(position + 1)
     match, line = _LINE.match, reader.line
     while position < end:
         found = match(text, position)
@@ -68,6 +70,17 @@ class _PlainReader:
         self.columns = [0]
         self.nodes: list[Any] = [self.root]
         self.pending: str | None = None
+
+    def document(self, position: int) -> dict[str, Any]:
+        """Read a document that is one mapping in braces, such as JSON."""
+        value, end = read_flow(self.text, position, 0, self.marks)
+        rest = _REST.match(self.text, end)
+        after = _START.match(self.text, rest.end()) if rest else None
+        if after is None or after.end() < len(self.text) or not value:
+            raise NotPlainError(end)
+        if self.marks is not None:
+            self.marks[ROOT_MARK] = (position - 1, position - 1)
+        return value  # type: ignore[no-any-return]  # the bracket says so
 
     def line(self, found: re.Match[str]) -> int:
         """Take one line that is not blank; return where the next one begins."""

@@ -9,8 +9,7 @@ from typing import Any
 
 from gpugen.errors import GpugenError
 from gpugen.model.finding import Location
-from gpugen.reading.careful import MAX_TEXT, CarefulReader
-from gpugen.reading.faults import MAX_BYTES, Faults, Lines
+from gpugen.reading.faults import MAX_BYTES, MAX_CAREFUL, Faults, Lines
 from gpugen.reading.flow import NotPlainError
 from gpugen.reading.marks import ROOT_MARK, Marks
 from gpugen.reading.plain import read_plain
@@ -67,8 +66,10 @@ class Source:
             self._read_carefully(reason)
 
     def _read_carefully(self, reason: NotPlainError) -> None:
+        from gpugen.reading.careful import CarefulReader
+
         faults = Faults(self.path.as_posix(), self._text)
-        if len(self._text) > MAX_TEXT:
+        if len(self._text) > MAX_CAREFUL:
             _refuse_long(faults, reason)
         else:
             reader = CarefulReader(self._text, faults)
@@ -77,7 +78,7 @@ class Source:
                 _judge_root(reader.root, faults)
             if not faults.found:
                 self.data = reader.root
-                self._careful = Places(reader.root, reader.marks, faults.lines, faults.path)
+                self._careful = Places(reader.root, reader.marks, Lines(self._text), faults.path)
         self.findings = faults.found
 
 
@@ -86,7 +87,7 @@ def _refuse_long(faults: Faults, reason: NotPlainError) -> None:
     if reason.doubt is not None:
         faults.add(reason.doubt.id, reason.offset, *reason.doubt.values)
     else:
-        faults.add("spec-not-plain", reason.offset, MAX_TEXT // 1024**2)
+        faults.add("spec-not-plain", reason.offset, MAX_CAREFUL // 1024**2)
 
 
 def _judge_root(root: Any, faults: Faults) -> None:

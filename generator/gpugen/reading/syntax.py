@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -23,11 +24,11 @@ _FOUND = re.compile(r"(?:found|got)(?: character)? '(.*?)'")
 
 def tab_in_indentation(text: str, spans: Sequence[tuple[int, int]]) -> int | None:
     """Return the offset of the first tab in an indentation, not counting text within spans."""
-    if "\t" not in text:
-        return None
-    for match in _TAB.finditer(text):
+    starts = [start for start, _ in spans]
+    for match in _TAB.finditer(text) if "\t" in text else ():
         at = match.start(1)
-        if not any(start < at < end for start, end in spans):
+        nearest = bisect_left(starts, at) - 1
+        if nearest < 0 or at >= spans[nearest][1]:
             return at
     return None
 
@@ -45,14 +46,13 @@ def swallowed_lines(text: str, start: int, end: int) -> Iterator[_Fault]:
     """
     if text.find("\n", start, end) < 0:
         return
-    first = text.count("\n", 0, start) + 1
     at = start
     for number, line in enumerate(text[start:end].split("\n")):
         begin = at + len(line) - len(line.lstrip())
         if match := _GLUED.match(line):
             yield _missing_space(begin, match)
         elif number and _FUSED.match(line.lstrip()):
-            yield ("spec-fused-items", begin, first)
+            yield ("spec-fused-items", begin, text.count("\n", 0, start) + 1)
         at += len(line) + 1
 
 

@@ -115,6 +115,11 @@ FAULTS: dict[str, Words] = {
         'quote it if it is text: "*{0}"',
         "An unquoted * refers to an anchor (&name) earlier in the file.",
     ),
+    "spec-anchor-twice": Words(
+        "the anchor &{0} is already used above",
+        "give it a name of its own",
+        "An anchor that is defined twice means different things above and below.",
+    ),
     "spec-long-scalar": Words(
         "a text of {0} characters stands here; {1} are the most",
         "shorten it",
