@@ -154,11 +154,12 @@ def _labels(
     gpu: GpuModel, gpu_count: int, mig: Mig, sharing: Sharing, driver: Driver
 ) -> tuple[dict[str, str], set[str]]:
     """Predict GFD's labels: those known with their value, and the names of those that are not."""
-    unknown = {"nvidia.com/gpu.machine", "nvidia.com/gpu.mode"}
-    known = {
-        "nvidia.com/mig.capable": _flag(gpu.is_mig_capable),
-        "nvidia.com/mps.capable": _flag(sharing.mode is SharingMode.MPS),
-    }
+    unknown = {"nvidia.com/gpu.machine", "nvidia.com/gpu.mode", "nvidia.com/vgpu.present"}
+    known = {"nvidia.com/mps.capable": _flag(sharing.mode is SharingMode.MPS)}
+    if gpu.is_mig_capable is None:
+        unknown.add("nvidia.com/mig.capable")
+    else:
+        known["nvidia.com/mig.capable"] = _flag(gpu.is_mig_capable)
     known |= _driver_labels(driver.version) | _cuda_labels(driver.branch)
     if not driver.version:
         unknown |= set(_driver_labels("0.0"))
@@ -216,7 +217,7 @@ def _whole_gpu_labels(
         known["nvidia.com/gpu.product"] = _product(gpu.gfd_product, "", replicas, sharing)
     else:
         unknown.add("nvidia.com/gpu.product")
-    if gpu.memory_mib:
+    if gpu.memory_mib and not gpu.other_memory_mib:  # else it depends on the mode of ECC
         known["nvidia.com/gpu.memory"] = str(gpu.memory_mib)
     else:
         unknown.add("nvidia.com/gpu.memory")

@@ -9,27 +9,11 @@ from gpugen.model.finding import ROOT, Severity
 from gpugen.model.spec import ClusterSpec
 
 
-@check("kubernetes-version-not-supported")
-def kubernetes_version(spec: ClusterSpec) -> Iterator[Problem]:
-    """gpugen renders for the versions that upstream supports now, and for two older ones.
-
-    Older versions lack APIs that the output uses; newer ones were not judged. Source:
-    kubernetes.io/releases, as of the catalogue's row.
-    """
-    support = spec.kubernetes.support
-    if not support.is_supported:
-        yield (
-            spec.kubernetes.at / "version",
-            f"gpugen does not render for Kubernetes {support.id}: {support.reason}",
-            "'gpugen catalog kubernetes' lists the versions it renders for",
-        )
-
-
 @check("kubernetes-version-end-of-life", severity=Severity.WARNING)
 def kubernetes_end_of_life(spec: ClusterSpec) -> Iterator[Problem]:
     """The version of Kubernetes gets no fixes any more. Source: kubernetes.io/releases."""
     support = spec.kubernetes.support
-    if support.is_supported and support.status == "end of life":
+    if support.status == "end of life":
         when = f" since {support.end_of_life}" if support.end_of_life else ""
         yield (
             spec.kubernetes.at / "version",

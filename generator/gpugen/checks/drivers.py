@@ -178,8 +178,7 @@ def branch_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for pool in _driven(spec):
         branch = pool.host.driver.branch
-        limits = pool.host.os.row.get("branches") or {}
-        low, high = limits.get("min"), limits.get("max")
+        low, high = pool.host.os.min_branch, pool.host.os.max_branch
         if branch is None or pool.host.driver.method is not DriverMethod.VENDOR:
             continue
         if (low is not None and branch.id < low) or (high is not None and branch.id > high):

@@ -10,7 +10,6 @@ from gpugen.checks import Problem, check
 from gpugen.model.catalog import MigGeometry
 from gpugen.model.spec import ClusterSpec, MigEntry, MigStrategy, NodePool
 from gpugen.resources import geometries
-from gpugen.versions import is_older
 
 LABEL_LIMIT = 63
 
@@ -80,22 +79,6 @@ def does_not_fit(spec: ClusterSpec) -> Iterator[Problem]:
                 entry.at / "profiles",
                 f"{mig.spelled(entry.profiles)} does not fit: {refusal.message}",
                 "nearest that fit: " + "; ".join(mig.spelled(layout) for layout in near),
-            )
-
-
-@check("mig-needs-newer-driver", "GG-11")
-def needs_driver(spec: ClusterSpec) -> Iterator[Problem]:
-    """MIG on this board began with a newer driver. Source: MIG user guide v620."""
-    for pool in spec.pools:
-        geometry, version = pool.gpu.geometry, pool.host.driver.version
-        if not pool.mig.is_cut or geometry is None or not version or not geometry.min_driver:
-            continue
-        if is_older(version, geometry.min_driver):
-            yield (
-                pool.host.driver.at / "version",
-                f"MIG on {pool.gpu.id} needs driver {geometry.min_driver}; pool {pool.name!r}"
-                f" has {version}",
-                "raise the driver of this pool",
             )
 
 

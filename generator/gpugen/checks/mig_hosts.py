@@ -1,0 +1,81 @@
+"""Checks of what MIG asks of the hosts: drivers, and boards that need preparation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen.checks import Problem, check
+from gpugen.model.catalog import MigGeometry
+from gpugen.model.finding import Severity
+from gpugen.model.spec import ClusterSpec, NodePool
+from gpugen.versions import is_older, parts
+
+
+@check("mig-needs-newer-driver", "GG-11")
+def needs_driver(spec: ClusterSpec) -> Iterator[Problem]:
+    """MIG on this board, or this profile, began with a newer driver.
+
+    Source: MIG user guide v620.
+    """
+    for pool in spec.pools:
+        version = pool.host.driver.version
+        if not pool.mig.is_cut or pool.gpu.geometry is None or not version:
+            continue
+        floors = {pool.gpu.geometry.min_driver: "MIG", pool.gpu.mig_min_driver: "MIG"}
+        for entry in pool.mig.layout:
+            for name in entry.profiles:
+                row = pool.gpu.geometry.profiles.get(name)
+                if row is not None and row.min_branch is not None:
+                    floors[str(row.min_branch)] = f"profile {name}"
+        late = [
+            (floor, what) for floor, what in floors.items() if floor and is_older(version, floor)
+        ]
+        if late:
+            floor, what = max(late, key=lambda item: parts(item[0]))
+            yield (
+                pool.host.driver.at / "version",
+                f"{what} on {pool.gpu.id} needs driver {floor} or newer; pool {pool.name!r}"
+                f" has {version}",
+                "raise the driver of this pool",
+            )
+
+
+def _floors(pool: NodePool, geometry: MigGeometry) -> Iterator[tuple[str, str]]:
+    """List the oldest drivers for what the pool asks of its boards, and what each is for."""
+    for floor in (geometry.min_driver, pool.gpu.mig_min_driver):
+        if floor:
+            yield floor, "MIG"
+    for name in sorted({name for entry in pool.mig.layout for name in entry.profiles}):
+        row = geometry.profiles.get(name)
+        if row is not None and row.min_branch is not None:
+            yield str(row.min_branch), f"profile {name}"
+
+
+@check("mig-driver-without-mig", "GG-11")
+def driver_without_mig(spec: ClusterSpec) -> Iterator[Problem]:
+    """This very driver has no MIG on this board. Source: the board's row in the catalogue."""
+    for pool in spec.pools:
+        version = pool.host.driver.version
+        if pool.mig.is_cut and version in pool.gpu.mig_excluded_drivers:
+            yield (
+                pool.host.driver.at / "version",
+                f"driver {version} has no MIG on {pool.gpu.id}",
+                "take another version for this pool",
+            )
+
+
+@check("mig-board-needs-preparation", severity=Severity.WARNING)
+def preparation(spec: ClusterSpec) -> Iterator[Problem]:
+    """The board carries MIG only after a change that gpugen does not make.
+
+    Source: the board's row in the catalogue.
+    """
+    for pool in spec.pools:
+        gpu = pool.gpu
+        needs = [gpu.mig_needs, f"VBIOS {gpu.mig_min_vbios} or newer" if gpu.mig_min_vbios else ""]
+        if pool.mig.is_cut and any(needs):
+            yield (
+                pool.mig.at,
+                f"MIG on {gpu.id} needs {' and '.join(filter(None, needs))}",
+                "prepare the hosts by hand first; see 'gpugen catalog gpus " + gpu.id + "'",
+            )
