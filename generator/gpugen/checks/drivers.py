@@ -178,7 +178,7 @@ def branch_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for pool in _driven(spec):
         branch = pool.host.driver.branch
-        low, high = pool.host.os.min_branch, pool.host.os.max_branch
+        low, high = (pool.host.os.row.get(key) for key in ("minBranch", "maxBranch"))
         if branch is None or pool.host.driver.method is not DriverMethod.VENDOR:
             continue
         if (low is not None and branch.id < low) or (high is not None and branch.id > high):
