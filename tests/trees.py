@@ -14,6 +14,9 @@ INPUTS = "1" * 64
 SPEC = "inventories/lab/cluster.yaml"
 FIRST = {"site.yml": "a\n", "roles/gpu/main.yml": "b\n", "waves/10/pool.yaml": "c\n"}
 SECOND = {"site.yml": "A\n", "roles/gpu/main.yml": "b\n", "waves/20/pool.yaml": "d\n"}
+MORE = {**FIRST, "site.yml": "A\n", "sync/app.yaml": "e\n"}
+OTHER = {"site.yml": "other\n", "roles": "a file\n", "waves/20/pool.yaml": "D\n", "sync/x": "f\n"}
+TREES = {"first": FIRST, "second": SECOND, "more": MORE, "other": OTHER}
 
 
 def tree_of(content: Mapping[str, str | bytes]) -> Tree:

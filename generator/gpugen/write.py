@@ -6,8 +6,6 @@ means is decided against the index ``.gpugen.json``; see ``writing.survey`` and 
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -102,12 +100,13 @@ def write(
             )
     wanted = dict(tree)
     with _reported(out, cluster):
-        state = look(wanted, out, cluster, inputs, spec_source)
-        if state.survey.is_clean:
-            return []
+        if not lock.is_held:
+            with suppress(FileNotFoundError):  # another run is at work
+                if look(wanted, out, cluster, inputs, spec_source).survey.is_clean:
+                    return []
         with files.plain_modes():
-            if lock.acquire():  # another run may have written until now
-                state = look(wanted, out, cluster, inputs, spec_source)
+            lock.acquire()
+            state = look(wanted, out, cluster, inputs, spec_source)
             return _commit(lock, cluster, state, wanted, force=force)
 
 
@@ -119,7 +118,7 @@ def orphans(out: Path, clusters: Collection[str]) -> list[str]:
             if entry.name in clusters or not entry.is_dir(follow_symlinks=False):
                 continue
             with suppress(OSError), files.folder(entry.name, above) as root:
-                if stat.S_ISREG(os.stat(INDEX, dir_fd=root, follow_symlinks=False).st_mode):
+                if files.is_there(INDEX, root):
                     names.append(entry.name)
     return names
 
@@ -136,13 +135,13 @@ def prune(
             return prune(out, cluster, force=force, lock=own)
     with _reported(out, cluster), files.plain_modes():
         with cluster_folder(out, cluster) as root:
-            if root is None:
+            if root is None or not files.is_there(INDEX, root):
                 return []
         lock.acquire()
         state = look_for_deletion(out, cluster)
         if state.before is None:
             raise NotOursError(
-                f"{out}/{cluster}/{INDEX} is missing or damaged: nothing there is known to be ours",
+                f"{out}/{cluster}/{INDEX} is damaged: nothing there is known to be ours",
                 "delete the folder by hand",
             )
         return _commit(lock, cluster, state, None, force=force)

@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from trees import FIRST, INPUTS, SECOND, render, snapshot, stamps, tree_of
 
 from gpugen.errors import NotOursError
 from gpugen.write import compare, diff
+from trees import FIRST, INPUTS, SECOND, render, snapshot, stamps, tree_of
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trees import FIRST, INPUTS, SPEC, render, snapshot
 
 from gpugen.errors import GpugenError, NotOursError
 from gpugen.write import INDEX, is_current, prune, read_index
 from gpugen.writing.index import Index, parse, parse_journal, sha256
+from trees import FIRST, INPUTS, SPEC, render, snapshot
 
 HASH = sha256(b"secret\n")
 HOSTILE = [

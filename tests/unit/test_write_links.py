@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from trees import FIRST, INPUTS, SECOND, render, snapshot, tree_of
 
 from gpugen.errors import GpugenError, NotOursError
 from gpugen.write import INDEX, Lock, compare, is_current, prune
 from gpugen.writing.lock import STATE
+from trees import FIRST, INPUTS, SECOND, render, snapshot, tree_of
 
 LEVELS = ["out", "out/lab", "out/lab/roles", "out/lab/site.yml", f"out/lab/{INDEX}"]
 TARGETS = ["absolute", "relative", "inside", "dangling", "loop"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 
 from gpugen.errors import GpugenError, NotOursError
@@ -23,6 +22,7 @@ from gpugen.writing.survey import Survey
 
 # What file systems without hard links answer.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_link = partial(os.link, follow_symlinks=False)
 
 
 def commit_fresh(lock: Lock, cluster: str, content: Mapping[str, bytes], index: bytes) -> None:
@@ -56,22 +56,28 @@ def commit_changes(
             files.create(f"new-{number}", content[path], stage)
     if wanted is not None and survey.index:
         files.create("new-index", state.index.to_bytes(), stage)
-    _write_journal(lock, cluster, state)
-    with files.folder(cluster, lock.out) as root, held():
-        move = _Move(root, stage, survey.stamps)
-        try:
-            move.carry_out(survey, is_deletion=wanted is None)
-        except BaseException as error:
-            move.undo(error)
-            if not state.journal:
-                journal.drop(lock.state, cluster)
-            raise
-        finally:
-            move.close()
-        journal.drop(lock.state, cluster)
-    if wanted is None:
-        with suppress(OSError):
-            os.rmdir(cluster, dir_fd=lock.out)
+    try:
+        _write_journal(lock, cluster, state)
+        with files.folder(cluster, lock.out) as root, held():
+            last = partial(_remove_if_empty, cluster, lock.out) if wanted is None else None
+            _move(_Move(root, stage, survey.stamps), survey, last)
+            journal.drop(lock.state, cluster)
+    except _HalfWayError:
+        raise
+    except BaseException:
+        if not state.journal:
+            journal.drop(lock.state, cluster)
+        raise
+
+
+def _move(move: _Move, survey: Survey, last: Callable[[], object] | None) -> None:
+    try:
+        move.carry_out(survey, last)
+    except BaseException as error:
+        move.undo(error)
+        raise
+    finally:
+        move.close()
 
 
 def _write_journal(lock: Lock, cluster: str, state: State) -> None:
@@ -82,6 +88,10 @@ def _write_journal(lock: Lock, cluster: str, state: State) -> None:
     if ours:
         with files.named(f"{lock.place}/{journal.JOURNALS}"):
             journal.write(lock.state, lock.stage(), cluster, ours)
+
+
+class _HalfWayError(GpugenError):
+    """Neither the old nor the new files: the journal has to stay."""
 
 
 class _Move:
@@ -101,8 +111,8 @@ class _Move:
             os.close(self._handle)
         self._handle = -1
 
-    def carry_out(self, survey: Survey, *, is_deletion: bool) -> None:
-        """Do everything; the index comes last."""
+    def carry_out(self, survey: Survey, last: Callable[[], object] | None) -> None:
+        """Do everything; the index comes last, and where it is deleted one more thing."""
         for path in survey.clear:
             self._do(path, self._take_away)
         for folder in sorted(survey.spare, reverse=True):
@@ -113,20 +123,23 @@ class _Move:
             self._do(folder, self._make_folder)
         for number, path in enumerate(survey.put):
             self._do(path, partial(self._put, name=f"new-{number}"))
-        if survey.index:
-            put = partial(self._put, name="new-index")
-            self._do(INDEX, self._drop_index if is_deletion else put)
+        if last:
+            self._do(INDEX, self._take_away)
+            last()
+        elif survey.index:
+            self._do(INDEX, partial(self._put, name="new-index"))
 
     def undo(self, cause: BaseException) -> None:
         """Take every move back, the last first.
 
         Raises GpugenError: the disk refuses even that; the next run completes the commit.
         """
+        steps, self._undo = self._undo, []
         try:
-            while self._undo:
-                self._undo.pop()()
+            for step in reversed(steps):
+                step()
         except OSError as error:
-            raise GpugenError(
+            raise _HalfWayError(
                 f"stopped half way ({cause}) and cannot go back: {error.strerror}",
                 "render again once the disk is well; it completes what was begun",
             ) from cause
@@ -161,7 +174,7 @@ class _Move:
 
     def _replace(self, path: str, name: str) -> None:
         try:
-            self._set_aside(path, os.link)
+            self._set_aside(path, _link)
         except FileNotFoundError:
             if path != INDEX:
                 raise
@@ -176,8 +189,7 @@ class _Move:
     def _set_aside(self, path: str, how: Callable[..., None]) -> None:
         aside = f"old-{len(self._undo)}"
         folder, name = self._at(files.parent(path)), path.rpartition("/")[2]
-        options = {"follow_symlinks": False} if how is os.link else {}
-        how(name, aside, src_dir_fd=folder, dst_dir_fd=self.stage, **options)
+        how(name, aside, src_dir_fd=folder, dst_dir_fd=self.stage)
         self._undo.append(lambda: self._rename(aside, path))
         status = os.stat(aside, dir_fd=self.stage, follow_symlinks=False)
         if path in self.stamps and files.stamp(status) != self.stamps[path]:
@@ -187,7 +199,7 @@ class _Move:
         """Put a file where nothing stands, and fail if something does by now."""
         folder, last = self._at(files.parent(path)), path.rpartition("/")[2]
         try:
-            os.link(name, last, src_dir_fd=self.stage, dst_dir_fd=folder)
+            _link(name, last, src_dir_fd=self.stage, dst_dir_fd=folder)
         except FileExistsError as error:
             raise NotOursError(f"{files.printable(path)} was made by somebody just now") from error
         except OSError as error:
@@ -203,10 +215,6 @@ class _Move:
     def _remove(self, path: str) -> None:
         os.unlink(path.rpartition("/")[2], dir_fd=self._at(files.parent(path)))
 
-    def _drop_index(self, path: str) -> None:
-        with suppress(FileNotFoundError):
-            self._set_aside(path, os.rename)
-
     def _set_mode(self, path: str, mode: int, before: int) -> None:
         files.set_mode(path.rpartition("/")[2], mode, self._at(files.parent(path)))
         self._undo.append(lambda: self._set_mode(path, before, mode))
@@ -220,10 +228,16 @@ class _Move:
         self._undo.append(lambda: self._remove_folder(path))
 
     def _remove_folder(self, path: str) -> None:
-        """Delete a folder if nothing is left in it."""
-        folder, name = self._at(files.parent(path)), path.rpartition("/")[2]
-        try:
-            os.rmdir(name, dir_fd=folder)
-        except OSError:
-            return
-        self._undo.append(lambda: self._make_folder(path))
+        if _remove_if_empty(path.rpartition("/")[2], self._at(files.parent(path))):
+            self._undo.append(lambda: self._make_folder(path))
+
+
+def _remove_if_empty(name: str, within: int) -> bool:
+    """Delete a folder and tell so, unless something is left in it."""
+    try:
+        os.rmdir(name, dir_fd=within)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        return False
+    return True

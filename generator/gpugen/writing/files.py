@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 LARGEST = 64 * 1024 * 1024  # bytes; nothing of ours comes near, so whatever is larger is not ours
+_DEEPEST = 64  # folders in one another; whatever is deeper is not ours
 WRONG_BITS = 0o7111  # git keeps whether a file may be run; no rendered file may
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -157,13 +158,35 @@ def entries(handle: int) -> list[os.DirEntry[str]]:
         return sorted(found, key=lambda entry: entry.name)
 
 
-def is_empty(name: str, within: int) -> bool:
-    """Tell whether a folder holds nothing; one that cannot be read does not count as empty."""
+def is_there(name: str, within: int) -> bool:
+    """Tell whether anything has this name, be it a link to nowhere."""
     try:
-        with folder(name, within) as handle, os.scandir(handle) as found:
-            return next(found, None) is None
-    except OSError:
+        os.stat(name, dir_fd=within, follow_symlinks=False)
+    except FileNotFoundError:
         return False
+    return True
+
+
+def hollow(path: str, name: str, within: int) -> list[str] | None:
+    """Return a folder's path and those of all folders in it, None if anything else is in it.
+
+    git does not see such folders. One that cannot be read may hold something.
+    """
+    found = [path]
+    if path.count("/") > _DEEPEST:
+        return None
+    try:
+        with folder(name, within) as handle:
+            for entry in entries(handle):
+                if not entry.is_dir(follow_symlinks=False):
+                    return None
+                below = hollow(f"{path}/{entry.name}", entry.name, handle)
+                if below is None:
+                    return None
+                found += below
+    except OSError:
+        return None
+    return found
 
 
 def remove_tree(name: str, within: int) -> None:

@@ -37,8 +37,8 @@ def write(state: int, stage: int, cluster: str, journal: Mapping[str, list[str]]
 
 def drop(state: int, cluster: str) -> None:
     """Delete a journal; one that stays would do no harm."""
-    with suppress(OSError):
-        os.unlink(f"{JOURNALS}/{cluster}", dir_fd=state)
+    with suppress(OSError), files.folder(JOURNALS, state) as journals:
+        os.unlink(cluster, dir_fd=journals)
 
 
 def drop_needless(out: int, state: int) -> None:

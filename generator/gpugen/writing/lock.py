@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import socket
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -60,19 +59,16 @@ class Lock:
             with held():
                 self._release()
 
-    def acquire(self) -> bool:
-        """Take the lock unless it is held already; tell whether it was taken now.
+    def acquire(self) -> None:
+        """Take the lock unless it is held already.
 
         Raises GpugenError: another run holds it too long. OSError: ``out/`` cannot be written.
         """
-        if self.is_held:
-            return False
         end = time.monotonic() + self._wait
-        while not self._try():
+        while not self.is_held and not self._try():
             if time.monotonic() >= end:
                 raise GpugenError(f"{self.path} is locked{self._holder()}", "wait for that run")
             time.sleep(_POLL)
-        return True
 
     def stage(self) -> int:
         """Return the handle of an empty folder for files that are not in place yet."""
@@ -130,7 +126,7 @@ class Lock:
 
     def _settle(self) -> None:
         """Say who holds the lock, hide the folder from git, delete what a killed run staged."""
-        holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
+        holder = {"pid": os.getpid(), "host": os.uname().nodename, "since": _now()}
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, json.dumps(holder).encode(), 0)
         with suppress(FileExistsError):

@@ -126,9 +126,9 @@ class _Walk:
                 self.visit(inner, path + "/")
             if path not in self.needed:
                 self.survey.spare.append(path)
-        elif files.is_empty(entry.name, handle):
+        elif (hollow := files.hollow(path, entry.name, handle)) is not None:
             if path in self.wanted or path == INDEX:
-                self.survey.spare.append(path)
+                self.survey.spare += hollow
         else:
             listed = path in self.owned and path not in self.wanted
             self.note(path + "/", Kind.FOREIGN, blocks=listed)
