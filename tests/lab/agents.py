@@ -1,0 +1,156 @@
+"""Runs the real device plugin, GPU feature discovery and MPS daemon as a node would."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lab.rendered import Container
+from lab.sandbox import PATIENCE, Sandbox, assert_played
+
+KUBELET_FOLDER = "/var/lib/kubelet/device-plugins"
+LABELS = "/lab/labels"
+IN_VAIN = ("Failed to start plugin", "Failed to start MPS daemon")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a device plugin did. complaint: why it ended or tries for ever; empty: it serves."""
+
+    resources: Mapping[str, int] = field(default_factory=dict)  # name -> units
+    refuses_two: Mapping[str, bool] = field(default_factory=dict)  # where there are two units
+    complaint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelling:
+    """What GPU feature discovery did. complaint: why it ended; empty: it printed labels."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    complaint: str = ""
+
+
+class Kubelet:
+    """The kubelet's socket in a sandbox; it learns what plugins offer."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        """Start it and wait until it listens."""
+        self._process = sandbox.start(["fake-kubelet", "--folder", KUBELET_FOLDER])
+        assert self._process.stdout is not None
+        os.set_blocking(self._process.stdout.fileno(), False)
+        socket = sandbox.path(f"{KUBELET_FOLDER}/kubelet.sock")
+        assert until(socket.exists, self._process), "the kubelet does not listen"
+
+    def heard(self) -> list[dict[str, object]]:
+        """Return what was registered since the last time; each line stands before its answer."""
+        assert self._process.stdout is not None
+        return [json.loads(line) for line in (self._process.stdout.read() or "").splitlines()]
+
+    def close(self) -> None:
+        """End it."""
+        self._process.terminate()
+        self._process.communicate(timeout=PATIENCE)
+
+
+def until(claim: Callable[[], bool], process: subprocess.Popen[str]) -> bool:
+    """Wait until a claim holds; False: the process ended before."""
+    deadline = time.monotonic() + PATIENCE
+    while not claim():
+        if process.poll() is not None:
+            return claim()
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.002)
+    return True
+
+
+def serve(sandbox: Sandbox, kubelet: Kubelet, container: Container) -> Offer:
+    """Run the device plugin until it has registered everything that it has."""
+    process = _start(sandbox, container, "nvidia-device-plugin")
+    return _offer(kubelet, process, *_end_after(process, "Starting Plugins."))
+
+
+def _offer(
+    kubelet: Kubelet, process: subprocess.Popen[str], log: str, complaint: str
+) -> Offer:
+    heard = kubelet.heard()
+    names = [str(each["resource"]) for each in heard]
+    assert len(set(names)) == len(names), f"registered twice: {names}"
+    if process.returncode != 0 or complaint:
+        return Offer(complaint=complaint or last_line(log))
+    devices = {str(each["resource"]): each["devices"] for each in heard}
+    assert all(isinstance(each, list) for each in devices.values())
+    return Offer(
+        resources={name: len(each) for name, each in devices.items()},  # type: ignore[arg-type]
+        refuses_two={
+            str(each["resource"]): bool(each["refusal"])
+            for each in heard
+            if len(devices[str(each["resource"])]) > 1  # type: ignore[arg-type]
+        },
+    )
+
+
+def label(sandbox: Sandbox, container: Container) -> Labelling:
+    """Run GPU feature discovery once, into a file instead of a NodeFeature."""
+    sandbox.path(LABELS).unlink(missing_ok=True)
+    once = ["--oneshot", "--use-node-feature-api=false", f"--output-file={LABELS}"]
+    process = _start(sandbox, container, "gpu-feature-discovery", *once)
+    log = process.communicate(timeout=PATIENCE)[1]
+    assert_played(log)
+    if process.returncode != 0:
+        return Labelling(complaint=last_line(log))
+    lines = sandbox.path(LABELS).read_text(encoding="utf-8").splitlines()
+    return Labelling(dict(line.split("=", 1) for line in lines))
+
+
+class MpsDaemon:
+    """The MPS control daemon of a node. complaint: why it ended; empty: it is ready."""
+
+    def __init__(self, sandbox: Sandbox, container: Container) -> None:
+        """Start it and wait until it is ready, or has given up."""
+        ready = sandbox.path("/mps/.ready")
+        self._process = _start(sandbox, container, "mps-control-daemon")
+        self.complaint = ""
+        if not until(ready.exists, self._process):
+            self.complaint = last_line(self._process.communicate()[1])
+
+    def close(self) -> None:
+        """End it."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            assert_played(self._process.communicate(timeout=PATIENCE)[1])
+
+
+def _start(
+    sandbox: Sandbox, container: Container, program: str, *arguments: str
+) -> subprocess.Popen[str]:
+    assert container.command == (program,), container.command
+    for path, text in container.files.items():
+        sandbox.write(path, text)
+    return sandbox.start([program, *arguments], container.environment)
+
+
+def _end_after(process: subprocess.Popen[str], line: str) -> tuple[str, str]:
+    """End a program once it has printed a line; return its log, and what it would try again.
+
+    The program hears of it only when it has started everything, or failed to.
+    """
+    assert process.stderr is not None
+    log = ""
+    for printed in process.stderr:
+        log += printed
+        if line in printed:
+            process.terminate()
+            break
+    log += process.communicate(timeout=PATIENCE)[1]
+    assert_played(log)
+    vain = [each for each in log.splitlines() if any(word in each for word in IN_VAIN)]
+    return log, vain[0] if vain else ""
+
+
+def last_line(log: str) -> str:
+    """Return the last line of a log: what a program says before it ends with an error."""
+    return (log.strip().splitlines() or ["it said nothing"])[-1]

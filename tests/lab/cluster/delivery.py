@@ -1,0 +1,128 @@
+"""What a delivery engine does, by raw HTTP: apply in order of waves, wait for CRDs, prune."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab.cluster.api import Api, Object
+from lab.cluster.programs import wait_until
+from lab.cluster.trees import Item
+
+CRD_SETS = ("prometheus-operator", "argo-cd", "flux")  # NFD's are in the trees themselves
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+KEPT = frozenset({"Namespace", "CustomResourceDefinition"})  # never pruned, as in sync/
+Crds = Callable[[str], list[Path]]
+
+
+class Delivery:
+    """Brings trees into a cluster and knows what it brought."""
+
+    def __init__(self, api: Api, crds: Crds) -> None:
+        self.api = api
+        self._crds = crds
+        self.applied: dict[tuple[str, ...], Item] = {}
+
+    def apply(self, items: Sequence[Item]) -> dict[str, Object]:
+        """Apply in order and return path -> object; every kind is served before its wave."""
+        result = {}
+        for wave in dict.fromkeys(item.wave for item in items):
+            batch = [item for item in items if item.wave == wave]
+            self.prepare(item.object for item in batch)
+            for item in batch:
+                result[item.path] = self.api.apply(item.object, item.text)
+                self.applied[item.identity] = item
+            self.wait_for_definitions(
+                item.object for item in batch if item.object["kind"] == "CustomResourceDefinition"
+            )
+        return result
+
+    def prune(self, items: Sequence[Item]) -> list[Item]:
+        """Delete what was applied before and is not among the items; return it."""
+        wanted = {item.identity for item in items}
+        gone = [
+            item
+            for identity, item in self.applied.items()
+            if identity not in wanted and item.object["kind"] not in KEPT
+        ]
+        for item in reversed(gone):
+            self.api.delete(self.api.path(item.object))
+            del self.applied[item.identity]
+        return gone
+
+    def clear(self) -> None:
+        """Delete all that was applied, with the pods and nodes that came of it."""
+        self.prune([])
+        for folder in ("/apis/apps/v1/replicasets", "/api/v1/pods"):
+            for found in self.api.items(folder):
+                meta = found["metadata"]
+                prefix, _, plural = folder.rpartition("/")
+                self.api.delete(f"{prefix}/namespaces/{meta['namespace']}/{plural}/{meta['name']}")
+        for node in self.api.items("/api/v1/nodes"):
+            self.api.delete(f"/api/v1/nodes/{node['metadata']['name']}")
+        wait_until("empty cluster", lambda: not self.api.items("/api/v1/pods"))
+
+    def prepare(self, objects: Iterable[Object]) -> None:
+        """Bring what others own: CRDs of custom resources, namespaces that are not ours."""
+        missing = {}
+        for item in objects:
+            kind = (item["apiVersion"], item["kind"])
+            if not self.is_known(*kind):
+                missing[kind] = self._definition(*kind)
+            self._foreign_namespace(item["metadata"].get("namespace", ""))
+        for definition in missing.values():
+            self.api.post(CRDS, definition)
+        self.wait_for_definitions(missing.values())
+
+    def is_known(self, version: str, kind: str) -> bool:
+        """Tell whether the server knows a kind."""
+        try:
+            self.api.folder(version, kind)
+        except KeyError:
+            return False
+        return True
+
+    def wait_for_definitions(self, definitions: Iterable[Object]) -> None:
+        """Wait until the objects of definitions can be written."""
+        for definition in definitions:
+            spec = definition["spec"]
+            for version in spec["versions"]:
+                name = f"{spec['group']}/{version['name']}"
+                kind = spec["names"]["kind"]
+                wait_until(
+                    f"{kind} of {name}",
+                    lambda name=name, kind=kind: self.api.serves(name, kind),  # type: ignore[misc]
+                )
+
+    def _definition(self, version: str, kind: str) -> Object:
+        """Return upstream's CRD. Raises LookupError: no reader brings one."""
+        group = version.rpartition("/")[0]
+        for path in (path for name in CRD_SETS for path in self._crds(name)):
+            text = path.read_text(encoding="utf-8")
+            if f"kind: {kind}\n" in text and f"group: {group}\n" in text:
+                return definition_of(text)
+        raise LookupError(f"no reader brings the CRD of {kind} in {version}")
+
+    def _foreign_namespace(self, name: str) -> None:
+        if name and self.api.find(f"/api/v1/namespaces/{name}") is None:
+            self.api.post("/api/v1/namespaces", {"metadata": {"name": name}})
+
+
+def definition_of(text: str) -> Object:
+    """Read a CRD; PyYAML takes a bare ``=`` for a type of its own."""
+    content: Object = yaml.load(text.replace("- =\n", '- "="\n'), yaml.CSafeLoader)
+    return content
+
+
+def bare(item: Mapping[str, Any]) -> Object:
+    """Return an object without what the server writes into it by itself."""
+    meta = {
+        key: value
+        for key, value in item["metadata"].items()
+        if key
+        not in ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
+    }
+    return {**{k: v for k, v in item.items() if k != "status"}, "metadata": meta}
