@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gpugen.reading.faults import MAX_DEPTH, MAX_EXPANSION, MAX_SCALAR, Faults, shown
+from gpugen.reading.faults import MAX_DEPTH, MAX_EXPANSION, MAX_SCALAR, Faults
 from gpugen.reading.marks import ROOT_MARK, Marks
 from gpugen.reading.scalars import DoubtfulError, resolve
 from gpugen.reading.syntax import explain, swallowed_lines, tab_in_indentation, template_mark
 from gpugen.reading.text import FORBIDDEN, named
+from gpugen.spelling import shown
 
 MAX_EVENTS = 100_000
 _FREE_EXPANSION = 1000  # values; no bomb is that small

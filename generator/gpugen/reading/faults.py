@@ -13,13 +13,6 @@ MAX_NODES = 2_000_000
 MAX_SCALAR = 64 * 1024
 MAX_EXPANSION = 10  # values after following every alias, per value that is written
 MAX_FAULTS = 100
-SHOWN = 40  # characters of a user's value in a message
-
-
-def shown(text: str) -> str:
-    """Spell a user's text for a message: one line, at most 40 characters, nothing invisible."""
-    short = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in short)
 
 
 class Lines:

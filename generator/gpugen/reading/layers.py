@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from gpugen.model.finding import Finding
-from gpugen.reading.faults import shown
 from gpugen.reading.source import Source, read_bytes
+from gpugen.spelling import shown
 
 MAX_LAYERS = 100
 API_VERSION = "gpugen/v1"

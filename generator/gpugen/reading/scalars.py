@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from gpugen.reading.faults import shown
+from gpugen.spelling import shown
 
 _SWITCHES = {
     **dict.fromkeys(("yes", "on", "y"), "true"),

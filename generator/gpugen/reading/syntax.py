@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from gpugen.reading.faults import Faults, shown
+from gpugen.reading.faults import Faults
+from gpugen.spelling import shown
 
 _Fault: TypeAlias = tuple[Any, ...]  # the arguments of Faults.add
 

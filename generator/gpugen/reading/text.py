@@ -6,7 +6,8 @@ import re
 import unicodedata
 
 from gpugen.model.finding import Finding, Location
-from gpugen.reading.faults import MAX_BYTES, Faults, fault, shown
+from gpugen.reading.faults import MAX_BYTES, Faults, fault
+from gpugen.spelling import shown
 
 # C0, DEL, C1, line separators, direction marks, byte order mark inside, non-characters, surrogates
 FORBIDDEN = re.compile(

@@ -1,0 +1,292 @@
+"""The words for data that does not fit the schema: one finding per fault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from gpugen.model.finding import ROOT, Finding, Pointer
+from gpugen.spelling import nearest, shown
+from gpugen.validation.combined import combined_schema
+from gpugen.validation.keys import ITEMS, Place, advice, keys_of, resolved
+
+_KINDS = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "null",
+}
+_CHOICES = ("anyOf", "oneOf")
+_SHORT = 80  # characters of an example
+
+
+class Worded(NamedTuple):
+    """A finding; key: the key that is missing, or the one that an unknown key was meant to be."""
+
+    finding: Finding
+    key: str = ""
+
+
+def worded(error: Any) -> Iterator[Worded]:
+    """Word one error of the reference engine."""
+    word = _WORDS.get(error.validator, _value)
+    yield from (_null if error.instance is None else word)(error)
+
+
+def pointer_of(error: Any) -> Pointer:
+    """Return where the instance of an error stands."""
+    pointer = ROOT
+    for part in error.absolute_path:
+        pointer = pointer / part
+    return pointer
+
+
+def _place(error: Any) -> Place:
+    return tuple(ITEMS if isinstance(part, int) else part for part in error.absolute_path)
+
+
+def _name(error: Any) -> str:
+    """Name what is at fault: its key, or for an item of a list the list's and its own name."""
+    keys = [part for part in error.absolute_path if isinstance(part, str)]
+    if not keys:
+        return "the spec"
+    name = shown(keys[-1])
+    if isinstance(error.absolute_path[-1], str):
+        return name
+    own = error.instance.get("name") if isinstance(error.instance, dict) else None
+    return f"entry {shown(own)!r} of {name}" if isinstance(own, str) else f"an entry of {name}"
+
+
+def kind(value: Any) -> str:
+    """Say what a value is, in words of YAML."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return f"the number {shown(str(value))}"
+    if isinstance(value, str):
+        return f"the text {shown(value)!r}" if value else "empty text"
+    return "a list" if isinstance(value, list) else "a mapping"
+
+
+def _listed(options: list[str]) -> str:
+    shown_options = options[:12] + (["…"] if len(options) > 12 else [])
+    return ", ".join(shown_options)
+
+
+def spelled(value: Any) -> str:
+    """Spell a value as it may be written in YAML, on one line."""
+    if isinstance(value, str):
+        is_word = value.replace("-", "").replace(".", "").replace("/", "").isalpha()
+        return shown(value) if is_word else f'"{shown(value)}"'
+    if isinstance(value, list):
+        return f"[{', '.join(map(spelled, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {spelled(item)}' for key, item in value.items())}}}"
+    return json.dumps(value)
+
+
+def _example(schema: dict[str, Any]) -> str:
+    """Return a short example of the schema, or nothing."""
+    for example in schema.get("examples", ()):
+        text = spelled(example)
+        if len(text) <= _SHORT:
+            return text
+    keys = {
+        key: _example(resolved(schema["properties"][key], combined_schema()))
+        for key in schema.get("required", ())
+        if key in schema.get("properties", {})
+    }
+    text = ", ".join(f"{key}: {example}" for key, example in keys.items())
+    return f"{{{text}}}" if text and all(keys.values()) and len(text) <= _SHORT else ""
+
+
+def _here(error: Any) -> dict[str, Any]:
+    """Return the schema at fault, with what its references and the choice around it say."""
+    schema: Any = combined_schema()
+    here: dict[str, Any] = {}
+    around: dict[str, Any] = {}
+    is_schema = True
+    for part in error.absolute_schema_path:
+        if is_schema:
+            schema = resolved(schema, combined_schema())
+            here = {**around, **schema}
+            around = here if part in _CHOICES else {}
+        is_schema = not is_schema or part not in (*_CHOICES, "properties")
+        schema = schema[part]
+    return here
+
+
+def _unknown_keys(error: Any) -> Iterator[Worded]:
+    known = list(keys_of(error.schema, combined_schema()))
+    where = f" in {_name(error)}" if error.absolute_path else ""
+    for key in error.instance:
+        if key not in known:
+            hint, meant = advice(key, error.schema, _place(error), combined_schema())
+            message, at = f"unknown key {shown(key)!r}{where}", pointer_of(error) / key
+            yield Worded(Finding("schema-unknown-key", message, hint, at, at_key=True), meant)
+
+
+def _missing_key(error: Any) -> Iterator[Worded]:
+    key = error.message
+    schema = resolved(keys_of(error.schema, combined_schema()).get(key, {}), combined_schema())
+    about = schema.get("description", "").split(". ")[0].rstrip(".")
+    example = _example(schema)
+    hint = f"write {key}: {example}" if example else f"add the key {key}"
+    hint += f" ({about})" if about else ""
+    message, at = f"{_name(error)} lacks the key {key!r}", pointer_of(error)
+    yield Worded(Finding("schema-missing-key", message, hint, at, at_key=True), key)
+
+
+def _null(error: Any) -> Iterator[Worded]:
+    example = _example(_here(error))
+    hint = "leave the key out, or write a value" + (f" such as {example}" if example else "")
+    yield _at_value(error, "schema-null", f"{_name(error)} has no value: null", hint)
+
+
+def _at_value(error: Any, id: str, message: str, hint: str) -> Worded:
+    return Worded(Finding(id, message, hint, pointer_of(error)))
+
+
+def _type(error: Any) -> Iterator[Worded]:
+    wanted = error.validator_value
+    names = [wanted] if isinstance(wanted, str) else [name for name in wanted if name != "null"]
+    kinds = " or ".join(_KINDS[name] for name in names)
+    message = f"{_name(error)}: {kinds} is wanted, this is {kind(error.instance)}"
+    hint = _conversion(names[0], error.instance, _example(_here(error)))
+    yield _at_value(error, "schema-type", message, hint)
+
+
+def _conversion(wanted: str, value: Any, example: str) -> str:
+    """Say how to write a value of the wanted type."""
+    such = f"write {_KINDS[wanted]}"
+    if example and wanted != "boolean":
+        such += f" such as {example}"
+    if wanted == "string" and isinstance(value, int):
+        return f'quote it: "{json.dumps(value)}"'
+    if wanted == "integer" and isinstance(value, str) and value.lstrip("-").isdecimal():
+        return f"write {value} without quotes"
+    if wanted == "boolean" and isinstance(value, str) and value.lower() in ("true", "false"):
+        return f"write {value.lower()} without quotes"
+    if wanted == "array" and not isinstance(value, dict):
+        return f"write a list: [{shown(spelled(value))}]"
+    if wanted == "array":
+        return "begin each entry with '- '"
+    if wanted == "object" and isinstance(value, list):
+        return "leave out the '- '" if len(value) == 1 else such
+    return such
+
+
+def _choice(error: Any) -> Iterator[Worded]:
+    options = [error.validator_value] if error.validator == "const" else error.validator_value
+    texts = [option for option in options if isinstance(option, str)]
+    meant = nearest(error.instance, texts) if isinstance(error.instance, str) else ""
+    listed = _listed([spelled(option) for option in options])
+    hint = f"did you mean {meant}?" if meant else f"write {'one of ' * (len(options) > 1)}{listed}"
+    message = f"{_name(error)} cannot be {kind(error.instance)}"
+    yield _at_value(error, "schema-value", message, hint)
+
+
+def _number(error: Any) -> Iterator[Worded]:
+    side = "at least" if error.validator == "minimum" else "at most"
+    wanted = error.schema.get("x-wanted") or f"{side} {error.validator_value}"
+    message = f"{_name(error)} is {error.instance}; wanted is {wanted}"
+    yield _at_value(error, "schema-value", message, _instead(error, wanted))
+
+
+def _size(error: Any) -> Iterator[Worded]:
+    unit = "characters" if isinstance(error.instance, str) else "entries"
+    unit = unit if error.validator_value != 1 else unit.replace("ies", "y").replace("rs", "r")
+    side = "at least" if error.validator.startswith("min") else "at most"
+    found = f"has {len(error.instance)} {unit}" if error.instance else "is empty"
+    wanted = f"{side} {error.validator_value} {unit}"
+    message = f"{_name(error)} {found}; wanted is {wanted}"
+    yield _at_value(error, "schema-size", message, _instead(error, wanted))
+
+
+def _instead(error: Any, wanted: str) -> str:
+    """Say what to write in place of a value."""
+    example = _example(_here(error))
+    if example and example != spelled(error.instance):
+        return f"write for example {example}"
+    return f"write {wanted}" if wanted else ""
+
+
+def _value(error: Any) -> Iterator[Worded]:
+    """Word a value that breaks a pattern, or any rule that has no words of its own."""
+    value = error.instance
+    wanted = _here(error).get("x-wanted", "another value")
+    is_padded = isinstance(value, str) and value != value.strip()
+    padding = "delete the blanks or line ends around it"
+    if "propertyNames" in error.absolute_schema_path and isinstance(value, str):
+        message = f"the key {shown(value)!r} is not what is wanted: {wanted}"
+        hint, at = padding if is_padded else f"write {wanted}", pointer_of(error) / value
+        yield Worded(Finding("schema-value", message, hint, at, at_key=True))
+        return
+    message = f"{_name(error)} is {kind(value)}; wanted is {wanted}"
+    hint = padding if is_padded else _instead(error, wanted)
+    yield _at_value(error, "schema-value", message, hint)
+
+
+def _duplicate(error: Any) -> Iterator[Worded]:
+    message = f"{_name(error)} stands twice: {kind(error.instance[error.absolute_path[-1]])}"
+    yield _at_value(error, "schema-duplicate", message, "keep one of the two")
+
+
+def _branches(error: Any) -> Iterator[Worded]:
+    """Word a choice of shapes by the one that was meant, as far as the value's type tells."""
+    shapes: dict[int, list[Any]] = {}
+    for inner in error.context:
+        shapes.setdefault(inner.schema_path[0], []).append(inner)
+    fitting = [found for found in shapes.values() if not any(map(_is_other_shape, found))]
+    if fitting:
+        for inner in min(fitting, key=len):
+            yield from worded(inner)
+        return
+    wanted = _here(error).get("x-wanted") or _shapes(error.validator_value)
+    branches = [resolved(branch, combined_schema()) for branch in error.validator_value]
+    constants = [branch["const"] for branch in branches if isinstance(branch.get("const"), str)]
+    meant = nearest(error.instance, constants) if isinstance(error.instance, str) else ""
+    message = f"{_name(error)}: {wanted} is wanted, this is {kind(error.instance)}"
+    hint = f"did you mean {meant}?" if meant else _instead(error, wanted)
+    yield _at_value(error, "schema-type", message, hint)
+
+
+def _is_other_shape(error: Any) -> bool:
+    """Tell whether an error says that another of the shapes was meant."""
+    if error.relative_path or error.validator not in ("type", "const", "enum"):
+        return False
+    return error.validator != "enum" or not isinstance(error.instance, str)
+
+
+def _shapes(branches: list[Any]) -> str:
+    names: list[str] = []
+    for branch in branches:
+        schema = resolved(branch, combined_schema())
+        if "const" in schema:
+            names.append(spelled(schema["const"]))
+        elif "enum" in schema:
+            names.extend(spelled(value) for value in schema["enum"])
+        elif isinstance(schema.get("type"), str):
+            names.append(_KINDS[schema["type"]])
+    return " or ".join(dict.fromkeys(names)) or "another value"
+
+
+_WORDS: dict[str, Callable[[Any], Iterator[Worded]]] = {
+    "additionalProperties": _unknown_keys,
+    "required": _missing_key,
+    "type": _type,
+    "enum": _choice,
+    "const": _choice,
+    "uniqueItems": _duplicate,
+    "oneOf": _branches,
+    "anyOf": _branches,
+    **dict.fromkeys(("minimum", "maximum"), _number),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _size),
+    **dict.fromkeys(("minProperties", "maxProperties"), _size),
+}
