@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -135,7 +136,7 @@ def _unknown_keys(error: Any) -> Iterator[Worded]:
 def _missing_key(error: Any) -> Iterator[Worded]:
     key = error.message
     schema = resolved(keys_of(error.schema, combined_schema()).get(key, {}), combined_schema())
-    about = schema.get("description", "").split(". ")[0].rstrip(".")
+    about = re.split(r"[.:;] |\.$", schema.get("description", ""), maxsplit=1)[0]
     example = _example(schema)
     hint = f"write {key}: {example}" if example else f"add the key {key}"
     hint += f" ({about})" if about else ""
