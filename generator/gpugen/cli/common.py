@@ -81,6 +81,15 @@ def _spec_path(workspace: Workspace, argument: str) -> Path:
     )
 
 
+def complete_clusters(
+    ctx: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    """Return the clusters of the repository that begin as what was typed, for shells."""
+    root = ctx.params.get("root")
+    workspace = Workspace(root if isinstance(root, Path) else find_root(Path.cwd()))
+    return [name for name in workspace.clusters() if name.startswith(incomplete)]
+
+
 def print_findings(
     outcomes: Sequence[Outcome], workspace: Workspace, output: str, *, ending: str = ""
 ) -> None:
@@ -89,7 +98,7 @@ def print_findings(
 
     text = render_findings(outcomes, output, extra=workspace.catalog.findings(), ending=ending)
     if text:
-        click.echo(text, err=output in ("text", "github"), nl=False)
+        click.echo(text, err=output in ("text", "github"), nl=False, color=True)
 
 
 def has_errors(outcomes: Sequence[Outcome], workspace: Workspace, *, strict: bool = False) -> bool:
