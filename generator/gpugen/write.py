@@ -115,7 +115,7 @@ def orphans(out: Path, clusters: Collection[str]) -> list[str]:
     names = []
     with _reported(out, "", "read"), suppress(FileNotFoundError), files.folder(str(out)) as above:
         for entry in files.entries(above):
-            if entry.name in clusters or not entry.is_dir(follow_symlinks=False):
+            if entry.name in clusters or entry.name.startswith("."):
                 continue
             with suppress(OSError), files.folder(entry.name, above) as root:
                 if files.is_there(INDEX, root):

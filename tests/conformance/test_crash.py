@@ -220,6 +220,18 @@ def test_stopped_at_any_call(strace: str, tmp_path: Path, shape: str) -> None:
     assert codes == {ExitCode.INTERRUPTED, ExitCode.TERMINATED}
 
 
+@pytest.mark.parametrize("shape", ["more", "other", "prune"])
+def test_file_system_without_hard_links(strace: str, tmp_path: Path, shape: str) -> None:
+    root = tmp_path / "root"
+    new = _clean(root, shape)
+    for code in ("EPERM", "EOPNOTSUPP"):
+        out = _prepare(root, shape)
+        inject = f"inject=linkat:error={code}"
+        ran = _run(strace, ["-e", "trace=linkat", "-e", inject, "-o", os.devnull], out, shape)
+        assert ran.returncode == 0, ran
+        assert snapshot(out) == new
+
+
 RACER = """
 import sys
 from pathlib import Path

@@ -109,3 +109,16 @@ def test_older_index_swapped_in_loses_nothing(out: Path) -> None:
     with pytest.raises(NotOursError, match=r"site\.yml \(edited\)"):
         render(FIRST, out)
     assert kinds(render(SECOND, out)) == {INDEX: "changed"}
+
+
+@pytest.mark.parametrize("conflicted", [1, 2, 4])
+def test_merge_conflicts_stop_the_run_and_are_resolved_by_force(out: Path, conflicted: int) -> None:
+    render(FIRST, out)
+    clean = snapshot(out)
+    for path in [*FIRST, INDEX][:conflicted]:
+        text = (out / "lab" / path).read_text()
+        (out / "lab" / path).write_text(f"<<<<<<< a\n{text}=======\n{text}>>>>>>> b\n")
+    with pytest.raises(NotOursError, match=r"site\.yml"):
+        render(FIRST, out)
+    render(FIRST, out, force=True)
+    assert snapshot(out) == clean
