@@ -1,23 +1,35 @@
-"""``gpugen explain``: a check, a field of the spec, or where a value came from."""
+"""``gpugen explain``: a finding, a field of the spec, or where a value came from."""
 
 from __future__ import annotations
 
 import inspect
-import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gpugen.cli.common import open_workspace, root_option
+from gpugen.cli.common import complete_clusters, open_workspace, root_option
+from gpugen.cli.fields import Field, facts, fields, flow
 from gpugen.errors import ExitCode, UsageError
-from gpugen.model.finding import ROOT, Pointer
+from gpugen.load import Document, Origin
+from gpugen.model.finding import ROOT, Pointer, Severity
 from gpugen.pipeline import Workspace
 
 
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is to say of the findings with one id; tags: its numbers in lists of others."""
+
+    text: str
+    severity: str
+    tags: tuple[str, ...] = ()
+
+
 @click.command("explain")
-@click.argument("subject")
+@click.argument("subject", shell_complete=complete_clusters)
 @click.argument("path", required=False)
 @root_option
 def command(subject: str, path: str | None, root: Path | None) -> int:
@@ -31,9 +43,7 @@ def command(subject: str, path: str | None, root: Path | None) -> int:
     if path is not None:
         _explain_value(open_workspace(root), subject, path)
     elif not _explain_finding(subject) and not _explain_field(subject):
-        from difflib import get_close_matches
-
-        near = get_close_matches(subject, [*_findings(), *_fields()], 3, 0.5)
+        near = get_close_matches(subject, [*findings(), *fields()], 3, 0.5)
         raise UsageError(
             f"no finding and no field {subject!r}",
             f"did you mean {' or '.join(near)}?" if near else "for example: explain pools.gpu",
@@ -41,147 +51,171 @@ def command(subject: str, path: str | None, root: Path | None) -> int:
     return ExitCode.DONE
 
 
-def _findings() -> dict[str, str]:
-    """Return the explanation of every id that a finding can carry."""
+def findings() -> dict[str, Explanation]:
+    """Return id -> explanation of everything that a finding can say, sorted by id."""
     from gpugen import checks, explanations
 
-    judged = {check.id: inspect.cleandoc(check.explanation) for check in checks.discover()}
-    return {**explanations.of_stages(), **judged}
+    stages = explanations.of_stages()
+    found = {name: Explanation(text, Severity.ERROR) for name, text in stages.items()}
+    for check in checks.discover():
+        text = inspect.cleandoc(check.explanation)
+        found[check.id] = Explanation(text, check.severity, check.tags)
+    return dict(sorted(found.items()))
 
 
 def _explain_finding(id: str) -> bool:
-    from gpugen import checks
-
-    text = _findings().get(id)
-    if text is None:
+    explanation = findings().get(id)
+    if explanation is None:
         return False
-    found = next((c for c in checks.discover() if c.id == id), None)
-    weight = found.severity if found else "error"
-    click.echo(f"{id} ({weight})\n\n{text}")
-    if found and found.tags:
-        click.echo(f"\nknown as {', '.join(found.tags)}")
+    click.echo(f"{id} ({explanation.severity})\n\n{explanation.text}")
+    if explanation.tags:
+        click.echo(f"\nknown as {', '.join(explanation.tags)}")
     return True
-
-
-def _fields() -> dict[str, dict[str, Any]]:
-    """Return every field of the spec by its path without list positions."""
-    from gpugen.validate import combined_schema
-
-    root = combined_schema()
-    result: dict[str, dict[str, Any]] = {}
-
-    def walk(schema: Mapping[str, Any], path: str, depth: int) -> None:
-        schema = _resolved(schema, root)
-        if path and path not in result:
-            result[path] = dict(schema)
-        for part in (*schema.get("oneOf", ()), schema.get("items")):
-            if isinstance(part, dict) and depth < 12:
-                walk(part, path, depth + 1)
-        for key, part in schema.get("properties", {}).items():
-            if depth < 12:
-                walk(part, f"{path}.{key}".lstrip("."), depth + 1)
-
-    walk(root, "", 0)
-    return result
-
-
-def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Any]:
-    """Follow references; what stands beside a reference wins over its target."""
-    target: Any = schema
-    merged: dict[str, Any] = {}
-    while True:
-        merged = {**{k: v for k, v in target.items() if k != "$ref"}, **merged}
-        reference = target.get("$ref")
-        if not reference:
-            return merged
-        target = root
-        for part in reference.removeprefix("#/").split("/"):
-            target = target[part]
 
 
 def _explain_field(path: str) -> bool:
-    fields = _fields()
-    schema = fields.get(path.strip(".").replace("[]", ""))
-    if schema is None:
+    path = path.strip(".").replace("[]", "")
+    known = fields()
+    field = known.get(path)
+    if field is None:
         return False
     click.echo(f"{path}\n")
-    if "description" in schema:
-        click.echo(f"{schema['description']}\n")
-    for title, value in _facts(schema):
+    if field.description:
+        click.echo(f"{field.description}\n")
+    for title, value in facts(field.schema):
         click.echo(f"  {title:<9} {value}")
-    children = [key for key in fields if key.rpartition(".")[0] == path]
+    children = [child for key, child in known.items() if key.rpartition(".")[0] == path]
     if children:
-        click.echo("\n  fields")
-    for key in children:
-        text = fields[key].get("description", "")
-        click.echo(f"    {key.rpartition('.')[2]:<20} {text}")
+        click.echo("\n  fields of each item" if field.is_list else "\n  fields")
+    width = max((len(child.name) for child in children), default=0)
+    for child in children:
+        click.echo(f"    {child.name:<{width}}  {child.description}")
     return True
-
-
-def _facts(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what the schema says of a field as short lines."""
-    facts = []
-    if "enum" in schema:
-        facts.append(("values", ", ".join(map(str, schema["enum"]))))
-    elif "const" in schema:
-        facts.append(("value", str(schema["const"])))
-    elif "type" in schema:
-        facts.append(("type", str(schema["type"])))
-    if "x-wanted" in schema:
-        facts.append(("wanted", schema["x-wanted"]))
-    if "required" in schema:
-        facts.append(("required", ", ".join(schema["required"])))
-    if "default" in schema:
-        facts.append(("default", json.dumps(schema["default"])))
-    facts += [("example", json.dumps(example)) for example in schema.get("examples", ())]
-    return facts
 
 
 def _explain_value(workspace: Workspace, cluster: str, path: str) -> None:
     """Show a value of a cluster, where it was written, and what it overrode.
 
-    Raises UsageError: no such cluster or value.
+    Raises UsageError: the spec cannot be read, or has no such field.
     """
     from gpugen.cli.common import print_findings, spec_paths
     from gpugen.load import load
+    from gpugen.yaml_text import to_yaml
 
     (file,) = spec_paths(workspace, [cluster])
     boundary = workspace.root if workspace.root else file.parent
-    document, findings = load(file, boundary, workspace.reader)
+    document, _ = load(file, boundary, workspace.reader)
     if document is None:
         print_findings([workspace.judge(file)], workspace, "text")
-        raise UsageError(f"{file} cannot be read", f"{len(findings)} findings above")
-    pointer = _pointer(document.data, path)
-    history = document.history(pointer)
-    from gpugen.yaml_text import to_yaml
+        raise UsageError(f"{file} cannot be read", "its faults stand above")
+    pointer, field = _pointer(document.data, path)
+    if pointer is None:
+        _explain_default(cluster, path, field)
+        return
+    value = _at(document.data, pointer)
+    click.echo(to_yaml({path: value}), nl=False)
+    for label, history in _origins(document, pointer, value):
+        *lower, origin = history
+        click.echo(f"# {(label or path) + ' ':.<40} {_place(origin)}")
+        for other in reversed(lower):
+            click.echo(f"#   {'over ' + flow(other.value) + ' ':.<38} {_place(other)}")
 
-    click.echo(to_yaml({path: _at(document.data, pointer)}), nl=False)
-    for rank, origin in enumerate(reversed(history)):
-        place = f"{origin.location.path}:{origin.location.line}:{origin.location.column}"
-        word = "from" if rank == 0 else "over"
-        shown = "" if rank == 0 else f"  {json.dumps(origin.value, ensure_ascii=False)}"
-        click.echo(f"# {word} {place}{shown}")
+
+def _explain_default(cluster: str, path: str, field: Field) -> None:
+    """Say what holds where the spec says nothing."""
+    if "default" in field.schema:
+        click.echo(f"{path}: {flow(field.schema['default'])}\n# the default; {cluster} is silent")
+    else:
+        click.echo(f"# {cluster} does not state {path}, which has no fixed default")
 
 
-def _pointer(data: Any, path: str) -> Pointer:
-    """Translate ``pools.notebooks.mig``; items of a list go by name or by position."""
-    pointer = ROOT
-    for part in path.strip(".").split("."):
-        names: list[str] = []
-        if isinstance(data, list):
-            names = [str(i["name"]) for i in data if isinstance(i, dict) and "name" in i]
-            step: str | int = names.index(part) if part in names else part
-            if not (str(step).isdigit() and int(step) < len(data)):
-                step = ""
+def _origins(
+    document: Document, pointer: Pointer, value: Any, label: str = ""
+) -> Iterator[tuple[str, Sequence[Origin]]]:
+    """Yield what the files say about each leaf below a pointer, under its path from there."""
+    steps: list[tuple[str, str | int, Any]] = []
+    if isinstance(value, Mapping):
+        steps = [(str(key), str(key), item) for key, item in value.items()]
+    elif isinstance(value, list) and all(isinstance(i, Mapping) and "name" in i for i in value):
+        steps = [(str(item["name"]), index, item) for index, item in enumerate(value)]
+    if not steps:
+        yield label, document.history(pointer)
+    for name, step, item in steps:
+        yield from _origins(document, pointer / step, item, f"{label}.{name}".lstrip("."))
+
+
+def _place(origin: Origin) -> str:
+    place = origin.location
+    path = Path(place.path)
+    shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    return f"{shown}:{place.line}:{place.column}"
+
+
+def _pointer(data: Any, path: str) -> tuple[Pointer | None, Field]:
+    """Translate ``pools.notebooks.mig``; items of a list go by name or by position.
+
+    The pointer is None where the spec leaves a known field out. Raises UsageError: no such field.
+    """
+    known = fields()
+    pointer: Pointer | None = ROOT
+    generic: list[str] = []
+    rest = path.strip(".").split(".")
+    while rest:
+        if isinstance(data, list) and pointer is not None:
+            step, rest = _item(data, rest, pointer)
+            pointer, data = pointer / step, data[step]
+            continue
+        keys = data if isinstance(data, Mapping) and pointer is not None else ()
+        part, rest = _longest(rest, keys)
+        generic.append(part)
+        if pointer is not None and part in keys:
+            pointer, data = pointer / part, data[part]
+        elif ".".join(generic) in known:
+            pointer = None
         else:
-            names = list(data) if isinstance(data, dict) else []
-            step = part if part in names else ""
-        if step == "":
-            known = ", ".join(names) or "nothing"
-            raise UsageError(f"the spec has no {path!r}", f"{pointer or 'it'} has {known}")
-        pointer = pointer / step
-        data = data[int(step) if isinstance(data, list) else step]
-    return pointer
+            raise _unknown(path, generic, data, known)
+    return pointer, known.get(".".join(generic), Field(path, {}, False, False))
+
+
+def _longest(parts: Sequence[str], names: Collection[str]) -> tuple[str, list[str]]:
+    """Split off the first step, which may have dots in it as labels and hosts have."""
+    for end in range(len(parts), 1, -1):
+        if ".".join(parts[:end]) in names:
+            return ".".join(parts[:end]), list(parts[end:])
+    return parts[0], list(parts[1:])
+
+
+def _item(items: Sequence[Any], parts: Sequence[str], at: Pointer) -> tuple[int, list[str]]:
+    """Return the position of a list's item and the rest. Raises UsageError: there is none."""
+    names = {
+        str(item["name"]): position
+        for position, item in enumerate(items)
+        if isinstance(item, Mapping) and "name" in item
+    }
+    part, rest = _longest(parts, names)
+    if part in names:
+        return names[part], rest
+    if part.isascii() and part.isdigit() and int(part) < len(items):
+        return int(part), rest
+    spelled = ".".join(at.parts)
+    near = get_close_matches(part, names, 1)
+    has = f"{spelled} has {', '.join(names)}" if names else f"{spelled} has {len(items)} items"
+    raise UsageError(f"{spelled} has no {part!r}", f"did you mean {near[0]!r}?" if near else has)
+
+
+def _unknown(
+    path: str, generic: Sequence[str], data: Any, known: Mapping[str, Field]
+) -> UsageError:
+    """Return the error for a path that neither the spec nor its schema has."""
+    above = ".".join(generic[:-1])
+    names = [key.rpartition(".")[2] for key in known if key.rpartition(".")[0] == above]
+    names = list(dict.fromkeys([*names, *(data if isinstance(data, Mapping) else ())]))
+    near = get_close_matches(generic[-1], names, 1)
+    if near:
+        hint = f"did you mean {near[0]!r}?"
+    else:
+        hint = f"{above or 'a spec'} has {', '.join(names)}" if names else f"{above} is a value"
+    return UsageError(f"the spec has no field {path!r}", hint)
 
 
 def _at(data: Any, pointer: Pointer) -> Any:
