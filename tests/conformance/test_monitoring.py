@@ -81,6 +81,7 @@ def _test_file(folder: Path, rules: list[str], cases: list[Any]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POOLS)
 def test_alerts(
     name: str, watched: tuple[ClusterSpec, Plan], promtool: Callable[..., str], tmp_path: Path

@@ -43,7 +43,7 @@ def _config_map(spec: ClusterSpec, options: Options, name: str, text: str) -> Ku
     item = kube.config_map(
         f"gpugen-{name}",
         options["namespace"] or spec.namespaces.controllers,
-        {f"gpugen-{name}-{spec.name}.json": text + "\n"},
+        {f"gpugen-{name}-{spec.name}.json": text},
         labels=options["label"],
     )
     if options["folder"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from gpugen import metrics
@@ -40,10 +41,15 @@ def gpu_dashboard(spec: ClusterSpec, uid: str, exported: frozenset[str]) -> str:
             label_variable("node", f'{some}{{pool=~"$pool"}}'),
             label_variable("gpu", f'{some}{{pool=~"$pool",node=~"$node"}}'),
         ],
-        laid_out(
-            (height, [p for panel in panels if (p := _fed(panel, exported)) is not None])
-            for height, panels in _rows()
-        ),
+        _panels(exported),
+    )
+
+
+@cache  # many clusters of a fleet export the same
+def _panels(exported: frozenset[str]) -> str:
+    return laid_out(
+        (height, [p for panel in panels if (p := _fed(panel, exported)) is not None])
+        for height, panels in _rows()
     )
 
 

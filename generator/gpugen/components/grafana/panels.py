@@ -99,8 +99,11 @@ def _letter(index: int) -> str:
     return (chr(64 + first) if first else "") + chr(65 + second)
 
 
-def laid_out(rows: Iterable[tuple[int, Sequence[Panel]]]) -> list[Panel]:
-    """Place panels row by row, equally wide; a row is its height and its panels."""
+def laid_out(rows: Iterable[tuple[int, Sequence[Panel]]]) -> str:
+    """Return the JSON of panels placed row by row, equally wide, one panel to a line.
+
+    rows: height and panels of each.
+    """
     placed: list[Panel] = []
     y = 0
     for height, panels in rows:
@@ -109,7 +112,7 @@ def laid_out(rows: Iterable[tuple[int, Sequence[Panel]]]) -> list[Panel]:
             grid = {"h": height, "w": width, "x": i * width, "y": y}
             placed.append({**panel, "gridPos": grid, "id": len(placed) + 1})
         y += height if panels else 0
-    return placed
+    return "[\n" + ",\n".join(map(_compact, placed)) + "\n]"
 
 
 def datasource_variable() -> dict[str, Any]:
@@ -169,25 +172,26 @@ def dashboard(
     title: str,
     description: str,
     variables: Sequence[dict[str, Any]],
-    panels: Sequence[Panel],
+    panels: str,
 ) -> str:
-    """Return the JSON of a dashboard; uid has at most 40 characters."""
-    return json.dumps(
-        {
-            "uid": uid,
-            "title": title,
-            "description": description,
-            "tags": ["gpu", "gpugen"],
-            "schemaVersion": SCHEMA_VERSION,
-            "version": 1,
-            "editable": False,
-            "refresh": "1m",
-            "time": {"from": "now-6h", "to": "now"},
-            "timezone": "browser",
-            "annotations": {"list": []},
-            "templating": {"list": list(variables)},
-            "panels": list(panels),
-        },
-        indent=1,
-        sort_keys=True,
-    )
+    """Return the JSON of a dashboard; uid has at most 40 characters, panels is their JSON."""
+    content = {
+        "uid": uid,
+        "title": title,
+        "description": description,
+        "tags": ["gpu", "gpugen"],
+        "schemaVersion": SCHEMA_VERSION,
+        "version": 1,
+        "editable": False,
+        "refresh": "1m",
+        "time": {"from": "now-6h", "to": "now"},
+        "timezone": "browser",
+        "annotations": {"list": []},
+        "templating": {"list": list(variables)},
+    }
+    lines = [f"{json.dumps(key)}: {_compact(value)}" for key, value in sorted(content.items())]
+    return "{" + ",\n".join([*lines, f'"panels": {panels}']) + "}\n"
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, sort_keys=True)

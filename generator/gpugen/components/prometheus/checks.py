@@ -16,7 +16,7 @@ from gpugen.model.spec import ClusterSpec
 NAME = "prometheus"
 
 
-@check("prometheus-selector-labels-missing", "GG-18", component=NAME)
+@check("prometheus-selector-labels-missing", "GG-18", "DIST-20", component=NAME)
 def selector_labels_missing(spec: ClusterSpec) -> Iterator[Problem]:
     """The Prometheus operator reads only objects whose labels its Prometheus selects.
 

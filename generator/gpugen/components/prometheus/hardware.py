@@ -25,10 +25,11 @@ def faults() -> dict[str, Any]:
     return reading.table("gpu-faults")
 
 
-def hardware_alerts(exported: frozenset[str]) -> Iterator[Alert]:
-    """Yield the alerts that the exported series can feed."""
+@cache  # many clusters of a fleet export the same
+def hardware_alerts(exported: frozenset[str]) -> tuple[Alert, ...]:
+    """Return the alerts that the exported series can feed."""
     alerts = (*_errors(exported), *_memory(exported), *_heat(exported), *_links(exported))
-    yield from (alert for alert in alerts if alert.expression)
+    return tuple(alert for alert in alerts if alert.expression)
 
 
 def worst(series: str, more: str = "") -> str:
