@@ -1,4 +1,4 @@
-"""Host names and Ansible's ranges of them, counted and expanded as Ansible does.
+"""Host names, Ansible's ranges of them, expanded as Ansible does, and the nodes they are.
 
 Source: ansible-core 2.19, lib/ansible/plugins/inventory/__init__.py, expand_hostname_range.
 """
@@ -9,6 +9,10 @@ import re
 import string
 from collections.abc import Iterator
 from itertools import product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpugen.model.spec import ClusterSpec, HostLine
 
 MOST = 20_000  # hosts of one range and of one cluster
 _RANGE = re.compile(r"\[([0-9]+|[a-z]):([0-9]+|[a-z])(?::([0-9]+))?\]")
@@ -38,6 +42,13 @@ def expand(pattern: str) -> Iterator[str]:
         end = match.end()
     parts.append([pattern[end:]])
     yield from map("".join, product(*parts))
+
+
+def node_name(spec: ClusterSpec, line: HostLine, host: str) -> str:
+    """Return the name of a host's Kubernetes node; names of nodes are in lower case."""
+    if line.node_name:
+        return line.node_name
+    return (host if spec.access.node_names == "fqdn" else host.partition(".")[0]).lower()
 
 
 def _values(match: re.Match[str]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gpugen import host_ranges
 from gpugen.checks import Problem, check
-from gpugen.host_ranges import RangeError
+from gpugen.host_ranges import RangeError, node_name
 from gpugen.model.finding import Pointer
 from gpugen.model.spec import ClusterSpec, HostLine
 
@@ -203,14 +203,6 @@ def architecture(spec: ClusterSpec) -> Iterator[Problem]:
                 f" not in {pool.host.architecture}",
                 "correct the architecture or the model",
             )
-
-
-def node_name(spec: ClusterSpec, line: HostLine, host: str) -> str:
-    """Return the name of a host's Kubernetes node."""
-    if line.node_name:
-        return line.node_name
-    name = host if spec.access.node_names == "fqdn" else host.partition(".")[0]
-    return name.lower()
 
 
 def _owner(prefix: str) -> str:

@@ -18,6 +18,7 @@ COMMANDS = {
     "explain": "Explain a check, a field of the spec, or where a value came from.",
     "catalog": "Look up GPU models, drivers, systems, distributions and releases.",
     "mig": "Check, list and solve MIG layouts.",
+    "simulate": "Print the fleet as simulated nodes (KWOK), to try workloads without a GPU.",
     "schema": "Print or write the schema for editors.",
     "completion": "Print the completion script of a shell.",
 }

@@ -40,7 +40,9 @@ class Answer:
         """The server's reason, empty where it had none to give."""
         if self.is_good:
             return ""
-        return str(self.body.get("message", self.body)) if isinstance(self.body, dict) else self.body
+        return (
+            str(self.body.get("message", self.body)) if isinstance(self.body, dict) else self.body
+        )
 
 
 class RefusedError(AssertionError):

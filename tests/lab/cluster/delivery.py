@@ -122,7 +122,6 @@ def bare(item: Mapping[str, Any]) -> Object:
     meta = {
         key: value
         for key, value in item["metadata"].items()
-        if key
-        not in ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
+        if key not in ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
     }
     return {**{k: v for k, v in item.items() if k != "status"}, "metadata": meta}

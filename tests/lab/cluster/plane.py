@@ -92,6 +92,19 @@ class Plane:
             yield program
 
     @contextmanager
+    def scheduler(self) -> Iterator[Program]:
+        """Run the main scheduler with its defaults."""
+        command = [
+            self.find("kube-scheduler"),
+            f"--kubeconfig={self.kubeconfig('scheduler')}",
+            "--leader-elect=false",
+            "--bind-address=127.0.0.1",
+            "--secure-port=0",
+        ]
+        with Program("kube-scheduler", command, self.folder) as program:
+            yield program
+
+    @contextmanager
     def kwok(self, stages: Path) -> Iterator[Program]:
         """Run KWOK, which plays the kubelets of nodes that are annotated as fake."""
         command = [

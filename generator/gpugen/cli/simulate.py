@@ -1,0 +1,134 @@
+"""``gpugen simulate``: the fleet as nodes that KWOK plays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from gpugen.cli.common import (
+    has_errors,
+    open_workspace,
+    print_findings,
+    root_option,
+    spec_paths,
+)
+from gpugen.errors import ExitCode, NotOursError, UsageError
+from gpugen.model.spec import ClusterSpec
+from gpugen.model.tree import Tree
+from gpugen.pipeline import Outcome, Workspace
+
+STAGES = "kwok-stages.yaml"
+KUSTOMIZATION = "kustomization.yaml"
+MARK = " as simulated nodes"  # in the index, so that a rendered cluster is not taken for nodes
+
+
+@click.command("simulate")
+@click.argument("cluster")
+@click.option(
+    "--nodes", type=click.IntRange(min=1), metavar="N", help="At most N nodes of each pool."
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Write a file per node and a kustomization.yaml there instead of printing.",
+)
+@click.option("--with-stages", is_flag=True, help="Add the stages that a bare kwok needs.")
+@root_option
+def command(
+    cluster: str, nodes: int | None, output: Path | None, with_stages: bool, root: Path | None
+) -> int:
+    """Print a cluster's fleet as nodes for KWOK, to try workloads and GitOps without a GPU.
+
+    \b
+    gpugen simulate lab --nodes 2 | kubectl --context kwok-gpu create -f -
+
+    The nodes are called as the real ones are: mind the context.
+    """
+    workspace = open_workspace(root)
+    (path,) = spec_paths(workspace, [cluster])
+    outcome = workspace.judge(path)
+    wrong = has_errors([outcome], workspace)
+    print_findings([outcome], workspace, "text", ending="; nothing simulated" if wrong else "")
+    if wrong:
+        return ExitCode.SPEC_IS_WRONG
+    assert outcome.spec is not None
+    files = {f"node-{name}.yaml": text for name, text in _nodes(outcome.spec, nodes)}
+    if output is not None:
+        return _write(workspace, outcome, files, output, with_stages=with_stages)
+    _print(outcome.spec, files, with_stages=with_stages)
+    return ExitCode.DONE
+
+
+def _nodes(spec: ClusterSpec, most: int | None) -> Iterator[tuple[str, str]]:
+    """Yield the name and the YAML text of every node."""
+    from gpugen.plan import plan
+    from gpugen.simulate import nodes
+    from gpugen.yaml_text import to_yaml
+
+    for node in nodes(spec, plan(spec), most):
+        yield node["metadata"]["name"], to_yaml(node)
+
+
+def _print(spec: ClusterSpec, files: dict[str, str], *, with_stages: bool) -> None:
+    from gpugen.kube import header
+    from gpugen.simulate import stages
+
+    texts = [*([stages()] if with_stages else []), *files.values()]
+    click.echo(header(spec) + "---\n".join(texts), nl=False)
+
+
+def _write(
+    workspace: Workspace,
+    outcome: Outcome,
+    files: dict[str, str],
+    folder: Path,
+    *,
+    with_stages: bool,
+) -> int:
+    """Write the folder as ``render`` writes: what gpugen did not write there is not touched.
+
+    Raises NotOursError: something else stands there. UsageError: the folder has no usable name.
+    """
+    from gpugen import write
+
+    assert outcome.spec is not None
+    place = folder.absolute()
+    if place.name.startswith(".") or not place.name:
+        raise UsageError(f"cannot write into {folder}", "name a folder that is not hidden")
+    index = write.read_index(place)
+    if index is not None and not index.spec.endswith(MARK):
+        raise NotOursError(f"{folder} holds what gpugen rendered", "name another folder")
+    try:
+        changes = write.write(
+            _tree(outcome.spec, files, with_stages=with_stages),
+            place.parent,
+            place.name,
+            inputs=workspace.inputs(outcome),
+            spec_source=outcome.spec.source + MARK,
+        )
+    except NotOursError as error:
+        raise NotOursError(error.message, "move them away, or name another folder") from error
+    click.echo(f"{folder}: {len(files)} nodes, {len(changes)} files changed", err=True)
+    return ExitCode.DONE
+
+
+def _tree(spec: ClusterSpec, files: dict[str, str], *, with_stages: bool) -> Tree:
+    from gpugen.kube import header
+    from gpugen.simulate import stages
+    from gpugen.yaml_text import to_yaml
+
+    head = header(spec)
+    kustomization = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": sorted(files),
+    }
+    tree = Tree()
+    for path, text in {KUSTOMIZATION: to_yaml(kustomization), **files}.items():
+        tree.add(path, head + text)
+    if with_stages:
+        tree.add(STAGES, head + stages())
+    return tree
