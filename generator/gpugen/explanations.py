@@ -29,5 +29,7 @@ _OF_NAMES = {
 def of_stages() -> dict[str, str]:
     """Return a sentence or more per id of a finding, sorted by id."""
     from gpugen import load, validate
+    from gpugen.catalog.words import FAULTS
 
-    return dict(sorted({**load.why(), **validate.why(), **_OF_NAMES}.items()))
+    of_rows = {name: words.why for name, words in FAULTS.items()}
+    return dict(sorted({**load.why(), **validate.WHY, **of_rows, **_OF_NAMES}.items()))
