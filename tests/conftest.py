@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+
 from readers import crd, golang, programs
 from readers import crds as crd_sets
 from readers.table import Group, table

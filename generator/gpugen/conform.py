@@ -23,7 +23,7 @@ def fault(item: KubeObject) -> str:
     api = client.ApiClient()
     try:
         parsed = api.deserialize(json.dumps(item), model, "application/json")
-        back = api.sanitize_for_serialization(parsed)
+        back: Any = api.sanitize_for_serialization(parsed)  # type: ignore[no-untyped-call]
     except Exception as error:  # noqa: BLE001 - the client raises whatever its models raise
         return f"{type(error).__name__}: {error}"
     return _difference(_plain(item), back, "")

@@ -13,10 +13,10 @@ _OF_NAMES = {
     "unknown-driver-branch": "The catalogue has no such driver branch; it is the first number of the"
     " driver's version.",
     "host-missing-os": "Without the operating system no package names can be known.",
-    "host-missing-driver-version": "Driver versions are exact and written in the spec: nothing moves"
-    " by itself.",
-    "host-missing-container-toolkit-version": "Toolkit versions are exact and written in the spec:"
+    "host-missing-driver-version": "Driver versions are exact and written in the spec:"
     " nothing moves by itself.",
+    "host-missing-container-toolkit-version": "Toolkit versions are exact and written in the"
+    " spec: nothing moves by itself.",
     "cluster-name-folder": "The name of a cluster, of its folder below inventories/ and of its output"
     " are one.",
     "repository-key-file": "The package repository's public key is copied into the output and checked"

@@ -48,18 +48,15 @@ def predict(
     devices = count_devices(gpu_count, mig)
     resources = tuple(_resources(devices, sharing))
     known, unknown = _labels(gpu, gpu_count, mig, sharing, driver)
-    mig_config = _mig_config(gpu_count, mig)
-    name = ""
-    if mig_config:
-        name = f"{pool_name}-{_content_hash(mig_config)}"
-        mig_config = {"version": "v1", "mig-configs": {name: mig_config}}
+    entries = _mig_config(gpu_count, mig)
+    name = f"{pool_name}-{_content_hash(entries)}" if entries else ""
     return Prediction(
         resources=resources,
         labels=dict(sorted(known.items())),
         unknown_labels=tuple(sorted(unknown)),
         plugin_config=_plugin_config(mig, sharing, device_list_strategy),
         mig_config_name=name,
-        mig_config=mig_config,
+        mig_config={"version": "v1", "mig-configs": {name: entries}} if entries else {},
     )
 
 

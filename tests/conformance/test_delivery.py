@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 import yaml
-from specs import resolved
 
 from gpugen.model.plan import Wave
 from gpugen.model.tree import Tree
 from gpugen.render.sync import render_sync
+from specs import resolved
 
 REPOSITORY = "https://git.example/platform/gpu.git"
 DELIVERIES = {

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from specs import MIG_POOL, resolved
 
 from gpugen.components.mig_manager import CONFIG_LABEL, contribute
+from specs import MIG_POOL, resolved
 
 LAYOUTS = {
     "two-ways-and-one-left-whole": MIG_POOL["/pools/0/mig"]["layout"],

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from readers import cache, commands, crd, golang, programs
 from readers import crds as crd_sets
 from readers.table import Build, CrdSet, CrdSource, Group, table

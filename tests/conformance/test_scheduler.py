@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
-from specs import MIG_POOL, resolved
 
 from gpugen import kube
 from gpugen.components import options_schema
 from gpugen.components.scheduler import contribute
+from specs import MIG_POOL, resolved
 
 KUBECONFIG = {  # a server that answers is not needed: the program writes its configuration and ends
     "apiVersion": "v1",

@@ -16,9 +16,53 @@ from gpugen.yaml_text import to_yaml
 # NEL, LS and PS are line breaks to one version of YAML; a surrogate is no text.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 TRAPS = st.sampled_from(
-    ["no", "On", "y", "1:20", "0o10", "010", "1e3", ".inf", "~", "null", "=", "<<", "2026-11-21"]
-    + ["- a", "a: b", "#x", "%x", "@x", "`x", "*x", "&x", "!x", "|", ">", "'", '"', "", " ", "\t"]
-    + ["a\n", "\na", "a\n b\n", "a\n\n", " a\nb", "a \nb", "\ufeffa", "a\u2028b", "a\x85b", "\x7f"]
+    [
+        *(
+            "no",
+            "On",
+            "y",
+            "1:20",
+            "0o10",
+            "010",
+            "1e3",
+            ".inf",
+            "~",
+            "null",
+            "=",
+            "<<",
+            "2026-11-21",
+        ),
+        *(
+            "- a",
+            "a: b",
+            "#x",
+            "%x",
+            "@x",
+            "`x",
+            "*x",
+            "&x",
+            "!x",
+            "|",
+            ">",
+            "'",
+            '"',
+            "",
+            " ",
+            "\t",
+        ),
+        *(
+            "a\n",
+            "\na",
+            "a\n b\n",
+            "a\n\n",
+            " a\nb",
+            "a \nb",
+            "\ufeffa",
+            "a\u2028b",
+            "a\x85b",
+            "\x7f",
+        ),
+    ]
 )
 VALUES = st.recursive(
     TEXT | TRAPS | st.integers(-(10**15), 10**15) | st.booleans() | st.none(),

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import yaml
-from specs import MIG_POOL, resolved
 
 from gpugen.components import find, options_schema
 from gpugen.components.mig_manager import PAUSED_LABELS, contribute
 from gpugen.model.plan import Contribution, Placed, Wave
 from gpugen.model.spec import ClusterSpec
+from specs import MIG_POOL, resolved
 
 PLAIN_POOL = {"name": "t4", "gpu": {"model": "t4", "count": 2}, "hosts": ["t4-1"]}
 

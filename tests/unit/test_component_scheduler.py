@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
-from specs import MIG_POOL, resolved
 
 from gpugen.components.scheduler import contribute
 from gpugen.model.plan import Contribution, Wave
 from gpugen.model.spec import ClusterSpec
+from specs import MIG_POOL, resolved
 
 
 def contribution(

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import yaml
-from specs import resolved
 
 from gpugen.model.plan import KubeObject, Wave
 from gpugen.model.tree import Tree
 from gpugen.render.sync import delivery_annotations, render_sync
+from specs import resolved
 
 REPOSITORY = "https://git.example/gpu.git"
 ARGO_WAVE = "argocd.argoproj.io/sync-wave"
