@@ -82,7 +82,7 @@ def _explain_field(path: str) -> bool:
     click.echo(f"{path}\n")
     if field.description:
         click.echo(f"{field.description}\n")
-    for title, value in facts(field.schema):
+    for title, value in facts(field):
         click.echo(f"  {title:<9} {value}")
     children = [child for key, child in known.items() if key.rpartition(".")[0] == path]
     if children:
@@ -174,7 +174,7 @@ def _pointer(data: Any, path: str) -> tuple[Pointer | None, Field]:
             pointer = None
         else:
             raise _unknown(path, generic, data, known)
-    return pointer, known.get(".".join(generic), Field(path, {}, False, False))
+    return pointer, known.get(".".join(generic), Field(path, {}, "", False, False))
 
 
 def _longest(parts: Sequence[str], names: Collection[str]) -> tuple[str, list[str]]:

@@ -10,10 +10,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of the spec; is_list: its items carry the fields below it."""
+    """A field of the spec; is_list: its items carry the fields below it.
+
+    kind: the values of a closed set, or the types that it takes.
+    """
 
     path: str
     schema: Mapping[str, Any]
+    kind: str
     is_required: bool
     is_list: bool
 
@@ -47,7 +51,7 @@ def _below(schema: Mapping[str, Any], root: Mapping[str, Any], path: str) -> Ite
             below = f"{path}.{key}".lstrip(".")
             child = _resolved(value, root)
             is_list = any("items" in shape for shape in _shapes(child, root))
-            yield Field(below, child, key in required, is_list)
+            yield Field(below, child, _kind(child, root), key in required, is_list)
             yield from _below(child, root, below)
 
 
@@ -74,11 +78,10 @@ def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, A
             target = target[part]
 
 
-def facts(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
+def facts(field: Field) -> list[tuple[str, str]]:
     """Return what the schema says of a field as pairs of a word and a short text."""
-    found = [("values", kind) for kind in [_values(schema)] if kind]
-    if not found and "type" in schema:
-        found.append(("type", _words(schema["type"])))
+    schema = field.schema
+    found = [("takes", field.kind)]
     if "x-wanted" in schema:
         found.append(("wanted", str(schema["x-wanted"])))
     span = _span(schema)
@@ -91,18 +94,30 @@ def facts(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
     return found + [("example", flow(example)) for example in schema.get("examples", ())]
 
 
-def _values(schema: Mapping[str, Any]) -> str:
-    """Return the values of a closed set; empty where the field is open."""
+_KINDS = {
+    "object": "mapping",
+    "array": "list",
+    "string": "text",
+    "integer": "number",
+    "boolean": "true or false",
+    "null": "null",
+}
+
+
+def _kind(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+    """Return the values of a closed set, else the types of a schema and of its alternatives."""
+    schema = _resolved(schema, root)
     if "const" in schema:
         return str(schema["const"])
     if "enum" in schema:
         return ", ".join(map(str, schema["enum"]))
-    return ""
-
-
-def _words(kind: str | list[str]) -> str:
-    """Return the name of a type, or of several."""
-    return kind if isinstance(kind, str) else " or ".join(kind)
+    alternatives = [*schema.get("oneOf", ()), *schema.get("anyOf", ())]
+    if alternatives:
+        return " or ".join(dict.fromkeys(_kind(part, root) for part in alternatives))
+    kinds = schema.get("type", [])
+    words = [_KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    items = f" of {_kind(schema['items'], root)}" if "items" in schema else ""
+    return " or ".join(words) + items
 
 
 def _span(schema: Mapping[str, Any]) -> str:
