@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from gpugen import mig
 from gpugen.checks import Problem, check
+from gpugen.devices import geometries
 from gpugen.model.catalog import MigGeometry
 from gpugen.model.spec import ClusterSpec, MigEntry, MigStrategy, NodePool
-from gpugen.resources import geometries
 
 LABEL_LIMIT = 63
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
+from gpugen.devices import count_devices
 from gpugen.model.spec import ClusterSpec, MigStrategy, NodePool, SharingMode
-from gpugen.resources import SHARED_SUFFIX, count_devices
+from gpugen.resources import SHARED_SUFFIX
 
 MPS_CEILING = 48
 MPS_CEILING_BEFORE_TURING = 16

@@ -25,7 +25,7 @@ class Prediction:
 
     resources: tuple[ResourcePrediction, ...]  # sorted by name
     labels: Mapping[str, str]  # GFD's labels, as far as the facts carry them
-    unknown_labels: tuple[str, ...]  # GFD will set these; the catalogue lacks the fact
+    unknown_labels: tuple[str, ...]  # GFD sets these by what neither spec nor catalogue tells
     plugin_config: Mapping[str, Any]  # the config.yaml of plugin, GFD and MPS daemon
     mig_config_name: str  # empty without the cluster's MIG manager or the host's boot service
     mig_config: Mapping[str, Any]  # mig-parted's file; empty like the name
