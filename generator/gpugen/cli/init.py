@@ -11,16 +11,31 @@ from gpugen.catalog import Catalog, UnknownRow
 from gpugen.errors import ExitCode, GpugenError, UsageError
 
 
+REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9 @._~:/+=<>!,\[\]-]*\Z")  # no quotes, no shell
+
+
 @click.command("init")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
 @click.option("--cluster", default="lab", show_default=True, help="Name of the first cluster.")
 @click.option("--model", default="l4", show_default=True, help="GPU model of its first pool.")
-@click.option("--count", type=click.IntRange(1, 16), default=1, show_default=True, help="GPUs.")
+@click.option(
+    "--count", type=click.IntRange(1, 16), default=1, show_default=True, help="GPUs per host."
+)
 @click.option("--hosts", default="gpu-[01:02].example", show_default=True, help="A host or range.")
-def command(folder: Path, cluster: str, model: str, count: int, hosts: str) -> int:
+@click.option(
+    "--requirement",
+    metavar="REQ",
+    default="",
+    help="What pip finds gpugen by, in the pre-commit and CI files; default: gpugen==<version>.",
+)
+def command(
+    folder: Path, cluster: str, model: str, count: int, hosts: str, requirement: str
+) -> int:
     """Write a starter repository: a spec, its schema for editors, pre-commit and CI files.
 
     Files that exist are left alone. The spec states the current driver and toolkit versions.
+
+    Example: gpugen init gpu --cluster train --model h100-sxm5-80gb --count 8
     """
     from gpugen.cli.schema import editor_schema
     from gpugen.resolve import root_schema
@@ -30,8 +45,13 @@ def command(folder: Path, cluster: str, model: str, count: int, hosts: str) -> i
     for value, kind in ((cluster, "clusterName"), (hosts, "hostPattern")):
         if not re.search(defs[kind]["pattern"], value):
             raise UsageError(f"{value!r} is not {defs[kind]['x-wanted']}")
+    if requirement and not REQUIREMENT.match(requirement):
+        raise UsageError(
+            f"{requirement!r} is not a requirement of pip",
+            "for example 'gpugen @ git+https://git.example/gpugen@v0.1.0'",
+        )
     try:
-        values = starter(Catalog(), cluster, model, count, hosts)
+        values = starter(Catalog(), cluster, model, count, hosts, requirement)
     except UnknownRow as unknown:
         near = f"did you mean {' or '.join(unknown.close)}?" if unknown.close else ""
         raise UsageError(

@@ -34,11 +34,13 @@ class Starter:
     system: str
     driver: str
     toolkit: str
-    gpugen: str = __version__
+    requirement: str  # by which pip finds gpugen, in the pre-commit and CI files
 
 
-def starter(catalog: Catalog, cluster: str, model: str, count: int, hosts: str) -> Starter:
-    """Return a starter with the current versions of the catalogue."""
+def starter(
+    catalog: Catalog, cluster: str, model: str, count: int, hosts: str, requirement: str = ""
+) -> Starter:
+    """Return a starter with the current versions of the catalogue, and of gpugen."""
     minors = [minor.id for minor in catalog.kubernetes_minors() if minor.is_supported]
     return Starter(
         cluster=cluster,
@@ -52,18 +54,20 @@ def starter(catalog: Catalog, cluster: str, model: str, count: int, hosts: str) 
         system="ubuntu-24.04",
         driver=_driver(catalog, model).latest_known,
         toolkit=str(catalog.container_toolkit()["latest"]),
+        requirement=requirement or f"gpugen=={__version__}",
     )
 
 
 def _driver(catalog: Catalog, model: str) -> DriverBranch:
     """Return the branch to begin with: long-term, supported, and one that drives the model."""
     gpu = catalog.gpu(model)
+    floor = parts(gpu.min_driver or str(gpu.min_branch or 0))
     fitting = [
         branch
         for branch in catalog.driver_branches()
         if branch.is_supported
         and gpu.architecture in branch.architectures
-        and (not gpu.min_driver or parts(branch.latest_known) >= parts(gpu.min_driver))
+        and parts(branch.latest_known) >= floor
     ]
     return next((b for b in fitting if b.kind == "LTS"), fitting[-1])
 
