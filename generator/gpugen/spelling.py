@@ -20,6 +20,11 @@ def shown(text: str) -> str:
     return printable(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
 
 
+def quoted(text: str) -> str:
+    """Put a text between quotes for a message, cut and printable."""
+    return f"'{shown(text)}'"
+
+
 def nearest(word: str, known: Iterable[str], likeness: float = 0.7) -> str:
     """Return the known word that a misspelt one stands for, or nothing.
 
@@ -30,8 +35,8 @@ def nearest(word: str, known: Iterable[str], likeness: float = 0.7) -> str:
     folded = {_folded(candidate): candidate for candidate in words}
     if _folded(word) in folded:
         return folded[_folded(word)]
-    longer = [candidate for candidate in folded if candidate.startswith(_folded(word))]
-    if len(longer) == 1 and len(word) > 2:
+    longer = [candidate for candidate in folded if _folded(word) in candidate]
+    if len(longer) == 1 and len(word) > 3:
         return folded[longer[0]]
     near = get_close_matches(_folded(word)[:100], list(folded), 1, likeness)
     return folded[near[0]] if near else ""

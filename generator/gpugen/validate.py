@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from gpugen.model.finding import ROOT, Finding, Pointer
-from gpugen.spelling import shown
+from gpugen.spelling import nearest, quoted
 from gpugen.validation.combined import combined_schema
 
 __all__ = ["WHY", "combined_schema", "validate"]
@@ -63,6 +64,7 @@ def _worded(data: dict[str, Any]) -> list[Finding]:
                     missing[Pointer(finding.at.rpartition("/")[0]) / key] = finding
         if len(faults) + len(missing) >= MAX_FINDINGS:
             break
+    _join_lookalikes(faults, missing)
     found = list(dict.fromkeys([*faults.values(), *missing.values()]))
     rest = sum(1 for _ in islice(remaining, MAX_COUNTED))
     if rest:
@@ -70,6 +72,17 @@ def _worded(data: dict[str, Any]) -> list[Finding]:
         more = f"and {'more than ' * (rest == MAX_COUNTED)}{rest} more findings"
         found.append(Finding("schema-more", more, hint, found[-1].at))
     return found
+
+
+def _join_lookalikes(faults: dict[Pointer, Finding], missing: dict[Pointer, Finding]) -> None:
+    """Make one finding of two where a key of the wrong type is named like one that is missing."""
+    for at, finding in list(faults.items()):
+        parent, _, name = at.rpartition("/")
+        beside = {key.parts[-1]: key for key in missing if key.rpartition("/")[0] == parent}
+        meant = nearest(name, beside, 0.85)
+        if meant and finding.id == "schema-type":
+            faults[at] = replace(finding, hint=f"did you mean '{meant}'?", at_key=True)
+            del missing[beside[meant]]
 
 
 def _long_texts(value: Any, at: Pointer) -> Iterator[Finding]:
@@ -86,5 +99,5 @@ def _long_texts(value: Any, at: Pointer) -> Iterator[Finding]:
 
 
 def _long(text: str, at: Pointer, what: str) -> Finding:
-    message = f"the {what} {shown(text)!r} has {len(text)} characters; {MAX_TEXT} are the most"
+    message = f"the {what} {quoted(text)} has {len(text)} characters; {MAX_TEXT} are the most"
     return Finding("schema-size", message, "shorten it", at)

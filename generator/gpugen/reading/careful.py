@@ -1,7 +1,6 @@
 """Reads any YAML, event by event, and refuses what has more than one meaning or no bound.
 
-The reference of both readers: no recursion, no objects but str, int, bool, None, list and dict, a
-place for every value, every fault of a file that can still be read on.
+The reference of both readers: no recursion, plain data only, every fault that lets it read on.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ from typing import Any
 from gpugen.reading.faults import MAX_DEPTH, MAX_EXPANSION, MAX_SCALAR, Faults
 from gpugen.reading.marks import ROOT_MARK, Marks
 from gpugen.reading.scalars import DoubtfulError, resolve
-from gpugen.reading.syntax import explain, swallowed_lines, tab_in_indentation, template_mark
+from gpugen.reading.slips import swallowed_lines, tab_in_indentation, template_mark
+from gpugen.reading.syntax import explain
 from gpugen.reading.text import FORBIDDEN, named
 from gpugen.spelling import shown
 
@@ -57,12 +57,10 @@ class CarefulReader:
         self._frames: list[_Frame] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._spans: list[tuple[int, int]] = []  # quoted and block scalars of several lines
-        self._events = 0
-        self._documents = 0
-        self._size = 0
+        self._events = self._size = 0
+        self._has_begun = False
         self._heaviest = (0, 0)  # values behind an alias, its offset
         self._handlers: dict[str, Callable[[Any], None]] = {
-            "DocumentStartEvent": self._document,
             "ScalarEvent": self._scalar,
             "AliasEvent": self._alias,
             "SequenceStartEvent": lambda event: self._start(event, []),
@@ -75,9 +73,12 @@ class CarefulReader:
         """Compose the text, and note every fault."""
         try:
             for event in self._parse():
-                handler = self._handlers.get(type(event).__name__)
-                if handler is not None:
-                    handler(event)
+                name = type(event).__name__
+                if name in self._handlers:
+                    self._handlers[name](event)
+                elif name == "DocumentStartEvent" and self._has_begun:
+                    self._stop("spec-several-documents", event.start_mark.index)
+                self._has_begun |= name == "DocumentStartEvent"
         except _StopReadingError:
             return
         if self._size > max(MAX_EXPANSION * self._events, _FREE_EXPANSION):
@@ -101,16 +102,10 @@ class CarefulReader:
                     break
                 yield event
         except Exception as error:  # noqa: BLE001 - a parser may raise anything on hostile text
-            if not self._is_in_template():
-                explain(error, offset, self.text, self.faults)
+            self._fault(*explain(error, offset, self.text))
             raise _StopReadingError from None
         if self._events > MAX_EVENTS:
             self._stop("spec-nodes", offset, MAX_EVENTS)
-
-    def _document(self, event: Any) -> None:
-        self._documents += 1
-        if self._documents > 1:
-            self._stop("spec-several-documents", event.start_mark.index)
 
     def _start(self, event: Any, node: Any) -> None:
         offset = event.start_mark.index
@@ -203,7 +198,8 @@ class CarefulReader:
     def _alias(self, event: Any) -> None:
         offset = event.start_mark.index
         value, size = self._anchors.get(event.anchor, (None, 1))
-        if event.anchor not in self._anchors:
+        is_merged = bool(self._frames) and self._frames[-1].key is _BROKEN
+        if event.anchor not in self._anchors and not is_merged:
             self._fault("spec-unknown-alias", offset, shown(event.anchor))
         elif value is _BROKEN:
             value, size = None, 1
@@ -227,6 +223,7 @@ class CarefulReader:
         frame = self._frames[-1]
         frame.size += size
         if type(frame.node) is list:
+            offset = self.text.rfind("-", 0, offset) if is_empty else offset
             self.marks[id(frame.node), len(frame.node)] = (offset, offset)
             frame.node.append(value)
             return
@@ -241,11 +238,8 @@ class CarefulReader:
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")
             self._fault("spec-tag", event.start_mark.index, shown(tag))
 
-    def _is_in_template(self) -> bool:
-        return any(frame.is_template for frame in self._frames)
-
     def _fault(self, id: str, offset: int, *values: object) -> None:
-        if not self._is_in_template():
+        if not any(frame.is_template for frame in self._frames):
             self.faults.add(id, offset, *values)
         if self.faults.is_full:
             raise _StopReadingError

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpugen.model.finding import Finding
 from gpugen.reading.source import Source, read_bytes
-from gpugen.spelling import shown
+from gpugen.spelling import quoted, shown
 
 MAX_LAYERS = 100
 API_VERSION = "gpugen/v1"
@@ -112,33 +112,33 @@ class Stacking:
         self, text: str, path: Path, chain: list[Path], before: set[Path]
     ) -> tuple[str, str, str] | None:
         """Say why a path cannot be extended: id, message, hint."""
-        name = shown(text)
+        name = quoted(text)
         if text.startswith(("/", "~")) or "\\" in text or "\0" in text:
             return (
                 "extends-outside",
-                f"{name!r} is no relative path with '/'",
+                f"{name} is no relative path with '/'",
                 "name the layer relative to this file, such as ../_layers/site.yaml",
             )
         real = self._reader.real(path)
         if not real.is_relative_to(self._reader.real(self._boundary)):
             return (
                 "extends-outside",
-                f"{name!r} leads out of the repository",
+                f"{name} leads out of the repository",
                 "keep layers inside the repository; links are followed and count too",
             )
         if real in chain:
             return (
                 "extends-cycle",
-                f"{name!r} extends itself, directly or through other layers",
+                f"{name} extends itself, directly or through other layers",
                 "break the circle: a layer lies below what extends it",
             )
         if real in before:
-            return "extends-repeated", f"{name!r} is listed twice", "list it once"
+            return "extends-repeated", f"{name} is listed twice", "list it once"
         if not real.is_file():
             why = "is not a file" if real.exists() else "does not exist"
             return (
                 "extends-missing",
-                f"{name!r} {why}",
+                f"{name} {why}",
                 "paths are relative to the file that names them",
             )
         return None

@@ -114,4 +114,6 @@ def _disagreement(text: str) -> str:
     if _OCTAL.fullmatch(text):
         octal, decimal = int(text, 8), int(text)
         return f"{spelled} without quotes is {octal} to some YAML readers, {decimal} to others"
+    if text in ("=", "<<"):
+        return f"{spelled} without quotes is a command to some YAML readers and text to others"
     return f"{spelled} without quotes is a number to some YAML readers and text to others"

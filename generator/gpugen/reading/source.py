@@ -93,7 +93,7 @@ def _refuse_long(faults: Faults, reason: NotPlainError) -> None:
 def _judge_root(root: Any, faults: Faults) -> None:
     """Refuse a file that is no mapping, or an empty one."""
     if root is None:
-        faults.add("spec-empty", 0, " but comments")
+        faults.add("spec-empty", 0, " but comments or null")
     elif not isinstance(root, dict):
         kind = "a list" if isinstance(root, list) else "a single value"
         faults.add("spec-not-a-mapping", 0, kind)

@@ -3,64 +3,19 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
-from gpugen.reading.faults import Faults
+from gpugen.reading.slips import GLUED, Fault, missing_space, tab_in_indentation
 from gpugen.spelling import shown
 
-_Fault: TypeAlias = tuple[Any, ...]  # the arguments of Faults.add
-
-_TAB = re.compile(r"^[ ]*(\t)[ \t]*(?=[^ \t\n#])", re.MULTILINE)
-_TEMPLATES = ("{{", "{%", "{#", "<%")
 _TEMPLATE_LINE = re.compile(r"[ ]*(?:-[ ]+)?(?:[^\s:#\"']+:[ ]+)?(?=\{\{|\{%|\{#|<%)")
-_GLUED = re.compile(r"[ ]*(?:-[ ]+)*([A-Za-z_][A-Za-z0-9_./-]*):(?![\s/])(\S.*)")
 _ENTRY = re.compile(r"[ ]*(?:-[ ]+)*[^\s:#]+:[ ]+\S")
 _BARE_WORD = re.compile(r"[ ]*(?:-[ ]+)*([A-Za-z_][A-Za-z0-9_./-]*)[ ]*(?:#.*)?$")
-_FUSED = re.compile(r"-[ A-Za-z\"']")
+_COLONLESS = re.compile(r"[ ]*(?:-[ ]+)*([A-Za-z_][A-Za-z0-9_./-]*)[ ]+[\[{]")
+_DASHGLUED = re.compile(r"[ ]*(?=-[A-Za-z_\"'])")
+_ESCAPED = re.compile(r"\\U[0-9A-Fa-f]{8}")
 _FOUND = re.compile(r"(?:found|got)(?: character)? '(.*?)'")
-
-
-def tab_in_indentation(text: str, spans: Sequence[tuple[int, int]]) -> int | None:
-    """Return the offset of the first tab in an indentation, not counting text within spans."""
-    starts = [start for start, _ in spans]
-    for match in _TAB.finditer(text) if "\t" in text else ():
-        at = match.start(1)
-        nearest = bisect_left(starts, at) - 1
-        if nearest < 0 or at >= spans[nearest][1]:
-            return at
-    return None
-
-
-def template_mark(text: str, offset: int) -> bool:
-    """Tell whether a mark of a template language stands at an offset."""
-    return text.startswith(_TEMPLATES, offset)
-
-
-def swallowed_lines(text: str, start: int, end: int) -> Iterator[_Fault]:
-    """Find lines of unquoted text that were meant as entries of their own.
-
-    Yields arguments of Faults.add: for keys without a space behind the colon, and for lines that
-    the text above swallowed because they are indented deeper.
-    """
-    if text.find("\n", start, end) < 0:
-        return
-    at = start
-    for number, line in enumerate(text[start:end].split("\n")):
-        begin = at + len(line) - len(line.lstrip())
-        if match := _GLUED.match(line):
-            yield _missing_space(begin, match)
-        elif number and _FUSED.match(line.lstrip()):
-            yield ("spec-fused-items", begin, text.count("\n", 0, start) + 1)
-        at += len(line) + 1
-
-
-def _missing_space(offset: int, match: re.Match[str]) -> _Fault:
-    key, value = match.groups()
-    glued, parted = shown(f"{key}:{value}"), shown(f"{key}: {value}")
-    return ("spec-missing-space", offset, glued, parted, "colon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +54,8 @@ class _Break:
         return None
 
 
-def explain(error: Exception, offset: int, text: str, faults: Faults) -> None:
-    """Add the finding for an exception of the parser; offset: where it was last seen well."""
+def explain(error: Exception, offset: int, text: str) -> Fault:
+    """Return the fault behind an exception of the parser; offset: where it was last seen well."""
     problem_mark = getattr(error, "problem_mark", None)
     context_mark = getattr(error, "context_mark", None)
     mark = problem_mark or context_mark
@@ -113,28 +68,30 @@ def explain(error: Exception, offset: int, text: str, faults: Faults) -> None:
         context_mark.index if context_mark is not None else at,
         offset,
     )
-    faults.add(*(_general(where) or _special(where) or ("spec-syntax", where.at)))
+    return _general(where) or _special(where) or ("spec-syntax", where.at)
 
 
-def _general(where: _Break) -> _Fault | None:
-    """Find causes that show as many different errors: tabs, templates."""
+def _general(where: _Break) -> Fault | None:
+    """Find causes that show as many different errors: tabs, templates, impossible characters."""
     tab = tab_in_indentation(where.text, ())
     if tab is not None and tab <= where.at:
         return ("spec-tab", tab)
+    if not where.problem and (match := _ESCAPED.search(where.text, where.last)):
+        return ("spec-escape", match.start())
     for offset in (where.context_at, where.at):
         if match := _TEMPLATE_LINE.match(where.line(offset)):
             return ("spec-template", where.line_start(offset) + match.end())
     return None
 
 
-def _special(where: _Break) -> _Fault | None:
+def _special(where: _Break) -> Fault | None:
     for part, explainer in _EXPLAINERS:
         if part in where.problem or part in where.context:
             return explainer(where)
     return None
 
 
-def _value_not_allowed(where: _Break) -> _Fault:
+def _value_not_allowed(where: _Break) -> Fault:
     """A colon where none can stand: in text, or because a line above is no key."""
     start = where.line_start(where.at)
     if _ENTRY.match(where.text[start : where.at]):
@@ -150,17 +107,17 @@ def _value_not_allowed(where: _Break) -> _Fault:
     )
 
 
-def _glued_or_bare(where: _Break, start: int) -> _Fault | None:
+def _glued_or_bare(where: _Break, start: int) -> Fault | None:
     """Explain a line that would be an entry with a space, or with a colon."""
     line = where.line(start)
-    if match := _GLUED.match(line):
-        return _missing_space(start + match.start(1), match)
+    if match := GLUED.match(line):
+        return missing_space(start + match.start(1), match)
     if match := _BARE_WORD.match(line):
         return ("spec-missing-colon", start + match.start(1), shown(match.group(1)))
     return None
 
 
-def _no_colon(where: _Break) -> _Fault:
+def _no_colon(where: _Break) -> Fault:
     """A line that had to be an entry has no colon."""
     at = where.context_at
     if where.text[at : at + 1] in ('"', "'"):
@@ -170,7 +127,7 @@ def _no_colon(where: _Break) -> _Fault:
     return _glued_or_bare(where, start) or ("spec-missing-colon", at, shown(line))
 
 
-def _not_closed(where: _Break) -> _Fault:
+def _not_closed(where: _Break) -> Fault:
     """An entry of a collection in brackets is followed by neither comma nor bracket."""
     opener = where.text[where.context_at : where.context_at + 1]
     line, start = where.line(where.at), where.line_start(where.context_at)
@@ -182,19 +139,32 @@ def _not_closed(where: _Break) -> _Fault:
     )
     if is_outside or where.what in ("<stream end>", "<document start>", "<document end>"):
         return ("spec-unclosed-bracket", where.context_at, opener)
-    return ("spec-missing-comma", where.at, "]" if opener == "[" else "}")
+    quote = _unclosed_quote_above(where)
+    return quote or ("spec-missing-comma", where.at, "]" if opener == "[" else "}")
 
 
-def _block_end(where: _Break) -> _Fault:
+def _unclosed_quote_above(where: _Break) -> Fault | None:
+    """Find a quoted text that began in a line above and ended in this one, by another's quote."""
+    quote = where.text[where.last : where.last + 1]
+    end = where.text.find(quote, where.last + 1)
+    if quote in ('"', "'") and 0 <= end < where.at and "\n" in where.text[where.last : end]:
+        return ("spec-unclosed-quote", where.last)
+    return None
+
+
+def _block_end(where: _Break) -> Fault:
     """A line fits neither the collection that is open nor one around it."""
     found = where.what
+    line, start = where.line(where.at), where.line_start(where.at)
+    if match := _COLONLESS.match(line):
+        return ("spec-missing-colon", start + match.start(1), shown(match.group(1)))
+    if match := _DASHGLUED.match(line):
+        glued = shown(line.strip())
+        return ("spec-missing-space", start + match.end(), glued, f"- {glued[1:]}", "dash")
     if found in ("]", "}", ","):
         return ("spec-stray-bracket", where.at, found)
     if found in ("<scalar>", "[", "{"):
-        is_above = where.line_start(where.last) < where.line_start(where.at)
-        if is_above and where.text[where.last] in "\"'":
-            return ("spec-unclosed-quote", where.last)
-        return ("spec-text-after-quote", where.at)
+        return _unclosed_quote_above(where) or ("spec-text-after-quote", where.at)
     if found == "-":
         why = "a list item stands where a key is wanted"
     elif found == "?":
@@ -204,28 +174,28 @@ def _block_end(where: _Break) -> _Fault:
     return ("spec-indentation", where.at, why)
 
 
-def _bad_start(where: _Break) -> _Fault:
+def _bad_start(where: _Break) -> Fault:
     character = where.text[where.at : where.at + 1]
     if character == "\t":
         return ("spec-tab", where.at)
     return ("spec-quote-needed", where.at, shown(character))
 
 
-def _bad_start_of_context(where: _Break) -> _Fault:
+def _bad_start_of_context(where: _Break) -> Fault:
     return ("spec-quote-needed", where.context_at, where.text[where.context_at][:1])
 
 
-def _dash(where: _Break) -> _Fault:
+def _dash(where: _Break) -> Fault:
     return ("spec-indentation", where.at, "a list begins in the line of its key")
 
 
-def _no_content(where: _Break) -> _Fault:
+def _no_content(where: _Break) -> Fault:
     if where.what in ("]", "}", ","):
         return ("spec-stray-bracket", where.at, where.what)
     return ("spec-syntax", where.at)
 
 
-_EXPLAINERS: tuple[tuple[str, Callable[[_Break], _Fault]], ...] = (
+_EXPLAINERS: tuple[tuple[str, Callable[[_Break], Fault]], ...] = (
     ("mapping values are not allowed", _value_not_allowed),
     ("could not find expected ':'", _no_colon),
     ("unexpected end of stream", lambda where: ("spec-unclosed-quote", where.context_at)),

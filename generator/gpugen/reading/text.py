@@ -18,6 +18,7 @@ _ODD_SPACE = re.compile(
     "(?:^[ -]*|:)([\u00a0\u1680\u2000-\u200b\u202f\u205f\u2060\u3000])", re.MULTILINE
 )
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: .*)?$|^={7}$", re.MULTILINE)
+_SIGNS = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 _SOPS = re.compile(r"ENC\[AES256_GCM,|^sops:", re.MULTILINE)
 _DIRECTIVE = re.compile(r"^%.*", re.MULTILINE)
 _YAML_12 = re.compile(r"(?:[ ]*(?:#.*)?\n)*%(?=YAML 1\.2[ ]*\n)")
@@ -65,7 +66,7 @@ def _foreign(raw: bytes, start: Location) -> Finding | None:
     if not raw.removeprefix(_BYTE_ORDER_MARK).strip():
         return fault("spec-empty", start, "")
     wide = next((name for mark, name in _WIDE_MARKS.items() if raw.startswith(mark)), "")
-    if wide or raw.count(0, 0, 64) * 3 > len(raw[:64]):
+    if wide or _is_every_other_byte_zero(raw[:64]):
         return fault("spec-utf-16", start, wide or "UTF-16 by its look: each other byte is zero")
     if raw.startswith(_LFS):
         return fault("spec-lfs-pointer", start)
@@ -73,6 +74,11 @@ def _foreign(raw: bytes, start: Location) -> Finding | None:
         if raw.removeprefix(_BYTE_ORDER_MARK).startswith(mark):
             return fault("spec-encrypted", start, name)
     return None
+
+
+def _is_every_other_byte_zero(raw: bytes) -> bool:
+    even, odd = raw[0::2], raw[1::2]
+    return max(even.count(0) * len(odd), odd.count(0) * len(even)) * 5 > len(even) * len(odd) * 4
 
 
 def _not_utf8(raw: bytes, offset: int, path: str) -> Finding:
@@ -101,9 +107,7 @@ def _characters(text: str, faults: Faults) -> None:
 
 def _shapes(text: str, faults: Faults) -> str:
     """Refuse merge conflicts, encrypted values and directives by their look."""
-    if ("<<<<<<<" in text or "=======" in text or ">>>>>>>" in text) and (
-        match := _CONFLICT.search(text)
-    ):
+    if any(sign in text for sign in _SIGNS) and (match := _CONFLICT.search(text)):
         faults.add("spec-conflict-marker", match.start(), shown(match.group()))
     elif ("ENC[" in text or "sops:" in text) and (match := _SOPS.search(text)):
         faults.add("spec-encrypted", match.start(), "SOPS")

@@ -131,7 +131,7 @@ FAULTS: dict[str, Words] = {
         "Longer integers lose digits in other programs.",
     ),
     "spec-duplicate-key": Words(
-        "the key {0!r} is already used in line {1}",
+        "the key '{0}' is already used in line {1}",
         "keep one of the two",
         "Readers disagree which of two equal keys wins.",
     ),
@@ -167,12 +167,12 @@ FAULTS: dict[str, Words] = {
         "{0}", "{1}", "An unquoted 1.30 is the number 1.3; versions are text and want quotes."
     ),
     "spec-missing-space": Words(
-        "{0!r} is one piece of text, because no space follows the {2}",
+        "'{0}' is one piece of text, because no space follows the {2}",
         "write {1}",
         "A colon ends a key, and a dash begins an item, only if a space follows.",
     ),
     "spec-missing-colon": Words(
-        "{0!r} lacks the colon that makes it a key",
+        "'{0}' lacks the colon that makes it a key",
         "write '{0}:', or join the line with the one above",
         "In a mapping each line is 'key: value'.",
     ),

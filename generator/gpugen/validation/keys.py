@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from gpugen.spelling import nearest, shown
+from gpugen.spelling import nearest, quoted
 
 Place: TypeAlias = tuple[str, ...]  # keys from the root; a list's items are "[]"
 ITEMS = "[]"
@@ -60,7 +60,7 @@ def _variants(schema: dict[str, Any], root: dict[str, Any]) -> Iterator[dict[str
 
 
 def advice(key: str, mapping: dict[str, Any], at: Place, root: dict[str, Any]) -> tuple[str, str]:
-    """Return what to do about an unknown key, and the key of this mapping that was meant.
+    """Return what to do about an unknown key, and the key of this mapping that it stands for.
 
     mapping: the schema of the mapping; its ``x-instead`` names what to write for some keys.
     """
@@ -68,20 +68,23 @@ def advice(key: str, mapping: dict[str, Any], at: Place, root: dict[str, Any]) -
     if key in mapping.get("x-instead", {}):
         return str(mapping["x-instead"][key]), ""
     meant = nearest(key, known, 0.85)
-    home = "" if meant else _home(key, at, root)
+    home, through = ("", "") if meant else _home(key, at, root)
     meant = meant or ("" if home else nearest(key, known))
     if meant:
-        return f"did you mean {meant!r}?", meant
+        return f"did you mean '{meant}'?", meant
     if home:
-        return f"{shown(key)!r} {home}", ""
+        return f"{quoted(key)} {home}", through
     if not known:
         return "leave it out; no key may stand here", ""
     listed = ", ".join(sorted(known)[:16]) + (", …" if len(known) > 16 else "")
     return f"leave it out; keys here are {listed}", ""
 
 
-def _home(key: str, at: Place, root: dict[str, Any]) -> str:
-    """Say where a key of this name belongs, if there are few places that near."""
+def _home(key: str, at: Place, root: dict[str, Any]) -> tuple[str, str]:
+    """Say where a key of this name belongs, if there are few places that near.
+
+    Second comes the key of the mapping here that leads there, if one does.
+    """
     homes: dict[Place, int] = {}
     values = []
     for place, known, schema in places(root):
@@ -90,10 +93,12 @@ def _home(key: str, at: Place, root: dict[str, Any]) -> str:
         elif nearest(key, map(str, schema.get("enum", ())), 1.0):
             values.append(spelled((*place, known)))
     shortest = min(homes.values(), default=0)
-    near = sorted(spelled(place) for place, distance in homes.items() if distance == shortest)
+    near = sorted(place for place, distance in homes.items() if distance == shortest)
     if near and len(near) <= 2 and shortest <= _FAR:
-        return "belongs at the top level" if near == [""] else "belongs under " + " or ".join(near)
-    return f"is a value of {values[0]}" if len(values) == 1 else ""
+        through = near[0][len(at)] if near[0][: len(at)] == at != near[0] else ""
+        listed = " or ".join(map(spelled, near))
+        return f"belongs under {listed}" if listed else "belongs at the top level", through
+    return f"is a value of {values[0]}" if len(values) == 1 else "", ""
 
 
 def _distance(one: Place, other: Place) -> int:

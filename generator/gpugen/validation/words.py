@@ -8,25 +8,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from gpugen.model.finding import ROOT, Finding, Pointer
-from gpugen.spelling import nearest, shown
+from gpugen.spelling import nearest, quoted, shown
 from gpugen.validation.combined import combined_schema
+from gpugen.validation.examples import KINDS, example_of, kind, spelled
 from gpugen.validation.keys import ITEMS, Place, advice, keys_of, resolved
 
-_KINDS = {
-    "string": "text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "a mapping",
-    "null": "null",
-}
 _CHOICES = ("anyOf", "oneOf")
-_SHORT = 80  # characters of an example
 
 
 class Worded(NamedTuple):
-    """A finding; key: the key that is missing, or the one that an unknown key was meant to be."""
+    """A finding; key: the key that is missing, or the one that an unknown key stands for."""
 
     finding: Finding
     key: str = ""
@@ -59,52 +50,12 @@ def _name(error: Any) -> str:
     if isinstance(error.absolute_path[-1], str):
         return name
     own = error.instance.get("name") if isinstance(error.instance, dict) else None
-    return f"entry {shown(own)!r} of {name}" if isinstance(own, str) else f"an entry of {name}"
-
-
-def kind(value: Any) -> str:
-    """Say what a value is, in words of YAML."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return f"the number {shown(str(value))}"
-    if isinstance(value, str):
-        return f"the text {shown(value)!r}" if value else "empty text"
-    return "a list" if isinstance(value, list) else "a mapping"
+    return f"entry {quoted(own)} of {name}" if isinstance(own, str) else f"an entry of {name}"
 
 
 def _listed(options: list[str]) -> str:
     shown_options = options[:12] + (["…"] if len(options) > 12 else [])
     return ", ".join(shown_options)
-
-
-def spelled(value: Any) -> str:
-    """Spell a value as it may be written in YAML, on one line."""
-    if isinstance(value, str):
-        is_word = value.replace("-", "").replace(".", "").replace("/", "").isalpha()
-        return shown(value) if is_word else f'"{shown(value)}"'
-    if isinstance(value, list):
-        return f"[{', '.join(map(spelled, value))}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {spelled(item)}' for key, item in value.items())}}}"
-    return json.dumps(value)
-
-
-def _example(schema: dict[str, Any]) -> str:
-    """Return a short example of the schema, or nothing."""
-    for example in schema.get("examples", ()):
-        text = spelled(example)
-        if len(text) <= _SHORT:
-            return text
-    keys = {
-        key: _example(resolved(schema["properties"][key], combined_schema()))
-        for key in schema.get("required", ())
-        if key in schema.get("properties", {})
-    }
-    text = ", ".join(f"{key}: {example}" for key, example in keys.items())
-    return f"{{{text}}}" if text and all(keys.values()) and len(text) <= _SHORT else ""
 
 
 def _here(error: Any) -> dict[str, Any]:
@@ -129,7 +80,7 @@ def _unknown_keys(error: Any) -> Iterator[Worded]:
     for key in error.instance:
         if key not in known:
             hint, meant = advice(key, error.schema, _place(error), combined_schema())
-            message, at = f"unknown key {shown(key)!r}{where}", pointer_of(error) / key
+            message, at = f"unknown key {quoted(key)}{where}", pointer_of(error) / key
             yield Worded(Finding("schema-unknown-key", message, hint, at, at_key=True), meant)
 
 
@@ -137,16 +88,18 @@ def _missing_key(error: Any) -> Iterator[Worded]:
     key = error.message
     schema = resolved(keys_of(error.schema, combined_schema()).get(key, {}), combined_schema())
     about = re.split(r"[.:;] |\.$", schema.get("description", ""), maxsplit=1)[0]
-    example = _example(schema)
+    example = example_of(schema)
     hint = f"write {key}: {example}" if example else f"add the key {key}"
     hint += f" ({about})" if about else ""
-    message, at = f"{_name(error)} lacks the key {key!r}", pointer_of(error)
+    message, at = f"{_name(error)} lacks the key '{key}'", pointer_of(error)
     yield Worded(Finding("schema-missing-key", message, hint, at, at_key=True), key)
 
 
 def _null(error: Any) -> Iterator[Worded]:
-    example = _example(_here(error))
-    hint = "leave the key out, or write a value" + (f" such as {example}" if example else "")
+    example = example_of(_here(error))
+    is_item = bool(error.absolute_path) and isinstance(error.absolute_path[-1], int)
+    hint = f"{'delete the entry' if is_item else 'leave the key out'}, or write a value"
+    hint += f" such as {example}" if example else ""
     yield _at_value(error, "schema-null", f"{_name(error)} has no value: null", hint)
 
 
@@ -157,15 +110,15 @@ def _at_value(error: Any, id: str, message: str, hint: str) -> Worded:
 def _type(error: Any) -> Iterator[Worded]:
     wanted = error.validator_value
     names = [wanted] if isinstance(wanted, str) else [name for name in wanted if name != "null"]
-    kinds = " or ".join(_KINDS[name] for name in names)
+    kinds = " or ".join(KINDS[name] for name in names)
     message = f"{_name(error)}: {kinds} is wanted, this is {kind(error.instance)}"
-    hint = _conversion(names[0], error.instance, _example(_here(error)))
+    hint = _conversion(names[0], error.instance, example_of(_here(error)))
     yield _at_value(error, "schema-type", message, hint)
 
 
 def _conversion(wanted: str, value: Any, example: str) -> str:
     """Say how to write a value of the wanted type."""
-    such = f"write {_KINDS[wanted]}"
+    such = f"write {KINDS[wanted]}"
     if example and wanted != "boolean":
         such += f" such as {example}"
     if wanted == "string" and isinstance(value, int):
@@ -178,8 +131,8 @@ def _conversion(wanted: str, value: Any, example: str) -> str:
         return f"write a list: [{shown(spelled(value))}]"
     if wanted == "array":
         return "begin each entry with '- '"
-    if wanted == "object" and isinstance(value, list):
-        return "leave out the '- '" if len(value) == 1 else such
+    if wanted == "object" and isinstance(value, list) and isinstance([*value, 0][0], dict):
+        return "leave out the '- '"
     return such
 
 
@@ -212,7 +165,7 @@ def _size(error: Any) -> Iterator[Worded]:
 
 def _instead(error: Any, wanted: str) -> str:
     """Say what to write in place of a value."""
-    example = _example(_here(error))
+    example = example_of(_here(error))
     if example and example != spelled(error.instance):
         return f"write for example {example}"
     return f"write {wanted}" if wanted else ""
@@ -225,7 +178,7 @@ def _value(error: Any) -> Iterator[Worded]:
     is_padded = isinstance(value, str) and value != value.strip()
     padding = "delete the blanks or line ends around it"
     if "propertyNames" in error.absolute_schema_path and isinstance(value, str):
-        message = f"the key {shown(value)!r} is not what is wanted: {wanted}"
+        message = f"the key {quoted(value)} is not what is wanted: {wanted}"
         hint, at = padding if is_padded else f"write {wanted}", pointer_of(error) / value
         yield Worded(Finding("schema-value", message, hint, at, at_key=True))
         return
@@ -274,7 +227,7 @@ def _shapes(branches: list[Any]) -> str:
         elif "enum" in schema:
             names.extend(spelled(value) for value in schema["enum"])
         elif isinstance(schema.get("type"), str):
-            names.append(_KINDS[schema["type"]])
+            names.append(KINDS[schema["type"]])
     return " or ".join(dict.fromkeys(names)) or "another value"
 
 
