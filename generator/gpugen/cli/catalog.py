@@ -58,15 +58,32 @@ SECTIONS: Mapping[str, tuple[str, Callable[[Row], str]]] = {
 }
 
 
+def _complete_names(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the rows of the section that was typed, for shells."""
+    section, _ = SECTIONS[ctx.params["section"]]
+    return [name for name in Catalog().ids(section) if name.startswith(incomplete)]
+
+
 @click.command("catalog")
-@click.argument("section", type=click.Choice(list(SECTIONS)), required=False)
-@click.argument("name", required=False)
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
+@click.argument("section", type=click.Choice(list(SECTIONS)), required=False, metavar="[SECTION]")
+@click.argument("name", required=False, shell_complete=_complete_names)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Form of the rows.",
+)
 @root_option
 def command(section: str | None, name: str | None, output: str, root: Path | None) -> int:
     """List a section of the catalogue, or show one row of it with its sources.
 
-    Example: gpugen catalog gpus h100-sxm5-80gb
+    Sections: gpus, mig, drivers, systems, distributions, kubernetes, releases.
+
+    \b
+    gpugen catalog gpus                    a line per board
+    gpugen catalog gpus h100-sxm5-80gb     all that is known of one, and from where
     """
     catalog = open_workspace(root).catalog
     if section is None:

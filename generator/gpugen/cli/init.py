@@ -10,7 +10,6 @@ import click
 from gpugen.catalog import Catalog, UnknownRow
 from gpugen.errors import ExitCode, GpugenError, UsageError
 
-
 REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9 @._~:/+=<>!,\[\]-]*\Z")  # no quotes, no shell
 
 

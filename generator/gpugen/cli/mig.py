@@ -16,19 +16,31 @@ from gpugen.errors import ExitCode, UsageError
 from gpugen.model.catalog import MigGeometry
 
 
+def _complete_models(
+    _ctx: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    """Return the boards that can be cut, for shells."""
+    from gpugen.catalog import Catalog
+
+    known = Catalog()
+    ids = [name for name in known.gpu_ids() if name.startswith(incomplete)]
+    return [name for name in ids if known.gpu(name).geometry is not None]
+
+
 @click.group("mig")
 def command() -> None:
     """Check, list and solve MIG layouts of a GPU model, by its placements."""
 
 
-@command.command("check")
-@click.argument("model")
+@command.command("check", short_help="Tell whether instances fit together on one GPU.")
+@click.argument("model", shell_complete=_complete_models)
 @click.argument("profiles", nargs=-1, required=True, metavar="PROFILE=COUNT...")
 @root_option
 def check(model: str, profiles: tuple[str, ...], root: Path | None) -> int:
     """Tell whether instances fit together on one GPU; exits 1 if not, and names what would.
 
-    Example: gpugen mig check a100-sxm4-40gb 3g.20gb=1 1g.5gb=4
+    \b
+    gpugen mig check a100-sxm4-40gb 3g.20gb=1 1g.5gb=4
     """
     geometry = _geometry(model, root)
     asked = _layout(profiles)
@@ -43,8 +55,8 @@ def check(model: str, profiles: tuple[str, ...], root: Path | None) -> int:
     return ExitCode.SPEC_IS_WRONG
 
 
-@command.command("list")
-@click.argument("model")
+@command.command("list", short_help="List profiles and full layouts of a GPU model.")
+@click.argument("model", shell_complete=_complete_models)
 @click.option("--all", "every", is_flag=True, help="List every layout, not only the full ones.")
 @root_option
 def list_layouts(model: str, every: bool, root: Path | None) -> int:
@@ -66,8 +78,8 @@ def list_layouts(model: str, every: bool, root: Path | None) -> int:
     return ExitCode.DONE
 
 
-@command.command("solve")
-@click.argument("model")
+@command.command("solve", short_help="Spread instances over as few GPUs as can hold them.")
+@click.argument("model", shell_complete=_complete_models)
 @click.argument("profiles", nargs=-1, required=True, metavar="PROFILE=COUNT...")
 @click.option(
     "--gpus", type=click.IntRange(1, 16), default=16, help="GPUs of a node.", show_default=True
@@ -76,7 +88,8 @@ def list_layouts(model: str, every: bool, root: Path | None) -> int:
 def solve(model: str, profiles: tuple[str, ...], gpus: int, root: Path | None) -> int:
     """Spread a number of instances over as few GPUs as can hold them, and print the layout.
 
-    Example: gpugen mig solve h100-sxm5-80gb 3g.40gb=3 1g.10gb=10 --gpus 8
+    \b
+    gpugen mig solve h100-sxm5-80gb 3g.40gb=3 1g.10gb=10 --gpus 8
     """
     geometry = _geometry(model, root)
     demand = _layout(profiles)

@@ -9,6 +9,7 @@ import click
 
 from gpugen import write
 from gpugen.cli.common import (
+    complete_clusters,
     has_errors,
     open_workspace,
     output_option,
@@ -21,7 +22,7 @@ from gpugen.pipeline import Outcome, Workspace
 
 
 @click.command("render")
-@click.argument("clusters", nargs=-1, metavar="[CLUSTER]...")
+@click.argument("clusters", nargs=-1, metavar="[CLUSTER]...", shell_complete=complete_clusters)
 @click.option("--check", is_flag=True, help="Write nothing; exit 3 if out/ differs from the specs.")
 @click.option("--diff", is_flag=True, help="Write nothing; print how out/ would change.")
 @click.option("--force", is_flag=True, help="Take over files that were edited or are not ours.")

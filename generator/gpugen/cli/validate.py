@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from gpugen.cli.common import (
+    complete_clusters,
     has_errors,
     open_workspace,
     output_option,
@@ -18,7 +19,7 @@ from gpugen.errors import ExitCode
 
 
 @click.command("validate")
-@click.argument("clusters", nargs=-1, metavar="[CLUSTER|FILE]...")
+@click.argument("clusters", nargs=-1, metavar="[CLUSTER|FILE]...", shell_complete=complete_clusters)
 @click.option("--strict", is_flag=True, help="Let warnings count as errors.")
 @output_option
 @root_option
@@ -31,4 +32,7 @@ def command(clusters: tuple[str, ...], strict: bool, output: str, root: Path | N
     outcomes = [workspace.judge(path) for path in spec_paths(workspace, clusters)]
     failed = has_errors(outcomes, workspace, strict=strict)
     print_findings(outcomes, workspace, output)
+    if output == "text" and not any(outcome.findings for outcome in outcomes):
+        many = f"{len(outcomes)} specs" if len(outcomes) > 1 else "1 spec"
+        click.echo(f"{many}: no findings", err=True)
     return ExitCode.SPEC_IS_WRONG if failed else ExitCode.DONE
