@@ -7,10 +7,9 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from gpugen.load import Document
@@ -40,8 +39,7 @@ class Judged(Protocol):
         """What is wrong with it."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Row:
+class Row(NamedTuple):
     """A finding with its place; path is relative to the current folder where it lies below it."""
 
     path: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -81,7 +80,8 @@ def _join_lookalikes(faults: dict[Pointer, Finding], missing: dict[Pointer, Find
         beside = {key.parts[-1]: key for key in missing if key.rpartition("/")[0] == parent}
         meant = nearest(name, beside, 0.85)
         if meant and finding.id == "schema-type":
-            faults[at] = replace(finding, hint=f"did you mean '{meant}'?", at_key=True)
+            hint = f"did you mean '{meant}'?"
+            faults[at] = Finding(finding.id, finding.message, hint, at, at_key=True)
             del missing[beside[meant]]
 
 
