@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 _OF_NAMES = {
-    "unknown-release": "The catalogue has no such release. A release is a set of component versions.",
+    "unknown-release": "The catalogue has no such release, which is a set of component versions.",
     "unknown-distribution": "The catalogue has no such Kubernetes distribution.",
     "unknown-kubernetes-version": "gpugen knows the minor versions that upstream supports, and two"
     " older ones.",
     "unknown-gpu-model": "The catalogue has no such board; a row of your own may add it"
     " (docs/catalog.md).",
     "unknown-operating-system": "The catalogue has no such host system.",
-    "unknown-driver-branch": "The catalogue has no such driver branch; it is the first number of the"
-    " driver's version.",
+    "unknown-driver-branch": "The catalogue has no such driver branch; it is the first number of"
+    " the driver's version.",
     "host-missing-os": "Without the operating system no package names can be known.",
     "host-missing-driver-version": "Driver versions are exact and written in the spec:"
     " nothing moves by itself.",
     "host-missing-container-toolkit-version": "Toolkit versions are exact and written in the"
     " spec: nothing moves by itself.",
-    "cluster-name-folder": "The name of a cluster, of its folder below inventories/ and of its output"
-    " are one.",
-    "repository-key-file": "The package repository's public key is copied into the output and checked"
-    " by its fingerprint on each host.",
-    "output-without-spec": "A folder of out/ carries gpugen's index, but its spec is gone. Nothing is"
-    " deleted without --prune.",
+    "cluster-name-folder": "The name of a cluster, of its folder below inventories/ and of its"
+    " output are one.",
+    "repository-key-file": "The package repository's public key is copied into the output and"
+    " checked by its fingerprint on each host.",
+    "output-without-spec": "A folder of out/ carries gpugen's index, but its spec is gone. Nothing"
+    " is deleted without --prune.",
 }
 
 

@@ -6,11 +6,11 @@ gets SYS_ADMIN where MIG is possible or devices are listed by volume mounts, els
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from gpugen import kube
 from gpugen.model.plan import KubeObject
+from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec, MigManager, MigStrategy, NodePool
 from gpugen.resources import MPS_ROOT
 
@@ -57,7 +57,7 @@ def pause_label(pool: NodePool, agent: str) -> dict[str, str]:
     return {f"nvidia.com/gpu.deploy.{agent}": "true"} if is_paused_for_mig(pool) else {}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PluginConfig:
     """The one file that an agent reads, as ConfigMap, as volume, and as checksum of its text."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gpugen.model.finding import Finding, Location, Pointer
+from gpugen.model.record import record
 from gpugen.reading.layers import OWN_KEYS, Reader, Stacking
 from gpugen.reading.merging import Layered, below, merged
 from gpugen.reading.source import Places, Source
@@ -16,7 +16,7 @@ from gpugen.reading.source import Places, Source
 __all__ = ["Document", "Origin", "Reader", "load", "why"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Origin:
     """What one file says about a place of the spec."""
 
@@ -24,7 +24,7 @@ class Origin:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Document:
     """A spec with its layers merged in; ``data`` is never changed, parts of it are shared."""
 

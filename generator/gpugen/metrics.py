@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
 
 EXPORTER = "dcgm-exporter"  # the component, its workloads, its Service and the scrape job
@@ -34,7 +34,7 @@ _MARGIN_SINCE = (8, 9)  # Ada: NVML prefers the margin to absolute temperature t
 _NVLINK5 = ("switch5", "switch5-rack")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Row:
     """One line of the exporter's CSV; kind is the Prometheus type, or ``label``."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from gpugen import assets
 from gpugen.catalog import Catalog
 from gpugen.load import Document, Reader, load
 from gpugen.model.finding import ROOT, Finding, Pointer, is_fatal
+from gpugen.model.record import NOTHING, record
 from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
 
@@ -21,7 +21,7 @@ INVENTORIES = "inventories"
 SPEC = "cluster.yaml"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outcome:
     """What the stages made of one spec file. spec is None where they could not go on."""
 
@@ -29,7 +29,7 @@ class Outcome:
     document: Document | None
     spec: ClusterSpec | None
     findings: list[Finding]
-    keys: Mapping[str, bytes] = field(default_factory=dict)  # repository keys by their path
+    keys: Mapping[str, bytes] = NOTHING  # repository keys by their path
 
 
 class Workspace:
@@ -162,7 +162,7 @@ def _files(folder: str, name: str) -> Iterator[tuple[str, bytes]]:
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
-        if entry.name in ("__pycache__", "_assets"):
+        if entry.name in ("__pycache__", "_assets") or entry.name.startswith("."):
             continue
         if entry.is_dir():
             yield from _files(entry.path, f"{name}/{entry.name}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from gpugen.catalog import Catalog, UnknownRow
 from gpugen.defaults import fill
 from gpugen.model.catalog import Distribution, DriverBranch, GpuModel
 from gpugen.model.finding import ROOT, Finding, Pointer
+from gpugen.model.record import record, replaced
 from gpugen.model.spec import (
     ClusterSpec,
     Drain,
@@ -53,7 +53,7 @@ def resolve(
     return (None if resolver.findings else spec), resolver.findings
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Resolver:
     """One run over one spec; collects what it does not find."""
 
@@ -93,7 +93,7 @@ class _Resolver:
             stated=self.stated,
             at=ROOT,
         )
-        return replace(spec, options=_options(spec, data["components"]))
+        return replaced(spec, options=_options(spec, data["components"]))
 
     def _row(self, find: Callable[[Any], T], key: object, at: Pointer) -> T | None:
         """Look a name up; what is not found becomes a finding with near names."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from gpugen.catalog import Catalog, UnknownRow, reading
 from gpugen.catalog.geometry_rules import contradictions
 from gpugen.catalog.rows import gfd_product
 from gpugen.model.catalog import GpuModel
+from gpugen.model.record import FrozenError
 
 SCHEMA = json.loads((assets.schemas() / "catalog.schema.json").read_bytes())
 DEFINITIONS = {
@@ -274,5 +274,5 @@ def test_the_security_floor_is_a_known_release() -> None:
 def test_records_are_frozen_and_built_once() -> None:
     gpu = CATALOG.gpu("t4")
     assert gpu is CATALOG.gpu("t4")
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(FrozenError):
         gpu.id = "t5"  # type: ignore[misc]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from gpugen.model.record import replaced
 from typing import Any, TypeAlias
 
 from gpugen.model.catalog import (
@@ -78,14 +78,14 @@ def geometry_of_board(general: MigGeometry, row: Row, board: str) -> MigGeometry
     if figures is None:
         return general
     own = {
-        name: replace(
+        name: replaced(
             p,
             memory_mib=figures.get(name, NOTHING).get("memoryMib"),
             multiprocessors=figures.get(name, NOTHING).get("multiprocessors"),
         )
         for name, p in general.profiles.items()
     }
-    return replace(general, profiles=own)
+    return replaced(general, profiles=own)
 
 
 def gpu(id: str, row: Row, board_geometry: MigGeometry | None) -> GpuModel:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
 from gpugen.model.finding import Finding, Pointer, Severity
+from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec
 
 Problem: TypeAlias = tuple[Pointer, str, str]  # where, what is wrong, what to do
 Judge: TypeAlias = Callable[[ClusterSpec], Iterator[Problem]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Check:
     """One function with an id that is never renamed or reused.
 

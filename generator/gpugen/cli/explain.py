@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,11 @@ from gpugen.cli.fields import Field, facts, fields, flow
 from gpugen.errors import ExitCode, UsageError
 from gpugen.load import Document, Origin
 from gpugen.model.finding import ROOT, Pointer, Severity
+from gpugen.model.record import record
 from gpugen.pipeline import Workspace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Explanation:
     """What is to say of the findings with one id; tags: its numbers in lists of others."""
 

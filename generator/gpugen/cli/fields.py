@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from gpugen.model.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Field:
     """A field of the spec; is_list: its items carry the fields below it.
 

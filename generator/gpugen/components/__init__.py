@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from gpugen.model.plan import Contribution
+from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec
 
 Options: TypeAlias = Mapping[str, Any]
@@ -22,7 +22,7 @@ def always(_: ClusterSpec) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Component:
     """One component; its name is its folder's, with hyphens.
 

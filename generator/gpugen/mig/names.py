@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from gpugen.model.record import record
 
 DOMAIN = "nvidia.com"
 EXACT_NAMES_SINCE = (0, 20, 0)  # device plugin that matches whole profile names
@@ -18,7 +19,7 @@ _DOTTED = re.compile(r"([0-9gc.]+gb)\.([A-Za-z].*)\Z")
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProfileName:
     """The parts of a profile's name."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
 from gpugen.mig.names import meant_profile
 from gpugen.model.catalog import MigGeometry, MigProfile
+from gpugen.model.record import record
 
 Layout: TypeAlias = Mapping[str, int]  # profile -> instances, each >= 1
 
@@ -24,7 +24,7 @@ class RefusalCode(StrEnum):
     PLACEMENT = "placement"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Instance:
     """A GPU instance and where it lies, in placement units."""
 
@@ -33,14 +33,14 @@ class Instance:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Placement:
     """Where every instance of a layout can lie; larger ones first, as mig-parted makes them."""
 
     instances: tuple[Instance, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refusal:
     """Why a layout does not fit: a code, and a sentence with the numbers."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from gpugen.model.record import NOTHING, record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class MigProfile:
     """One GPU-instance profile of a board."""
 
@@ -26,7 +27,7 @@ class MigProfile:
     compute_instances: tuple[int, ...] = ()  # slices that a compute instance in it may have
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MigGeometry:
     """What a MIG-capable board can be cut into."""
 
@@ -45,7 +46,7 @@ class MigGeometry:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GpuModel:
     """One distinguishable board. Empty or None: not known, never a guess."""
 
@@ -86,10 +87,10 @@ class GpuModel:
     mig_excluded_drivers: tuple[str, ...] = ()
     mig_min_vbios: str = ""
     mig_needs: str = ""  # e.g. display mode compute
-    cloud: Mapping[str, Any] = field(default_factory=dict)
+    cloud: Mapping[str, Any] = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DriverBranch:
     """A driver branch and what it drives."""
 
@@ -107,7 +108,7 @@ class DriverBranch:
     source: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OperatingSystem:
     """A host system: package family, repository directories, status with reason."""
 
@@ -118,7 +119,7 @@ class OperatingSystem:
     row: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Distribution:
     """A Kubernetes distribution: paths, units, and what is refused."""
 
@@ -133,7 +134,7 @@ class Distribution:
     row: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Release:
     """A set of component versions that never changes once shipped."""
 
@@ -142,7 +143,7 @@ class Release:
     row: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KubernetesMinor:
     """A minor version of Kubernetes and whether gpugen renders for it."""
 

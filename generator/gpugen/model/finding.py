@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from gpugen.model.record import record
 
 
 class Pointer(str):
@@ -30,7 +31,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Location:
     """A place in a file; line and column count from 1."""
 
@@ -39,7 +40,7 @@ class Location:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """One fault of a spec. ``report`` adds the location that a stage does not know.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
+
+from gpugen.model.record import NOTHING, record
 
 KubeObject: TypeAlias = dict[str, Any]
 
@@ -20,7 +21,7 @@ class Wave(StrEnum):
     SCHEDULING = "30-scheduling"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Placed:
     """An object and where it stands; pool is empty for what the cluster has once."""
 
@@ -29,7 +30,7 @@ class Placed:
     pool: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Contribution:
     """What one component adds. Keys of the per-pool mappings are pool names.
 
@@ -39,15 +40,15 @@ class Contribution:
     """
 
     objects: tuple[Placed, ...] = ()
-    node_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    initial_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    host_variables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    cluster_variables: Mapping[str, Any] = field(default_factory=dict)
+    node_labels: Mapping[str, Mapping[str, str]] = NOTHING
+    initial_labels: Mapping[str, Mapping[str, str]] = NOTHING
+    host_variables: Mapping[str, Mapping[str, Any]] = NOTHING
+    cluster_variables: Mapping[str, Any] = NOTHING
     roles: tuple[str, ...] = ()
-    files: Mapping[str, str | bytes] = field(default_factory=dict)
+    files: Mapping[str, str | bytes] = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plan:
     """All contributions merged, in order."""
 

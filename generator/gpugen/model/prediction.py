@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from gpugen.model.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class ResourcePrediction:
     """One extended resource as a node of the pool advertises it."""
 
@@ -19,7 +20,7 @@ class ResourcePrediction:
     profile: str  # MIG profile, empty for whole GPUs
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Prediction:
     """Everything about a pool that follows from GPU model, count, MIG and sharing."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+from gpugen.model.record import record
 
 if TYPE_CHECKING:
     from gpugen.model.catalog import (
@@ -61,7 +62,7 @@ class KernelModules(StrEnum):
     PROPRIETARY = "proprietary"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Taint:
     """A taint that the pool's nodes carry."""
 
@@ -71,7 +72,7 @@ class Taint:
     at: Pointer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MigEntry:
     """The same geometry on some GPUs of a node: profile -> instances; empty turns MIG off there."""
 
@@ -80,7 +81,7 @@ class MigEntry:
     at: Pointer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mig:
     """How the GPUs of a pool are cut."""
 
@@ -95,7 +96,7 @@ class Mig:
         return any(entry.profiles for entry in self.layout)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sharing:
     """Replicas per resource, under the names before renaming."""
 
@@ -106,7 +107,7 @@ class Sharing:
     at: Pointer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Driver:
     """The driver of a pool's hosts; branch is None where the method is none."""
 
@@ -117,7 +118,7 @@ class Driver:
     at: Pointer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Repositories:
     """Package repositories of the vendor, or a mirror of them."""
 
@@ -127,7 +128,7 @@ class Repositories:
     at: Pointer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostSettings:
     """What Ansible brings a pool's machines to."""
 
@@ -139,7 +140,7 @@ class HostSettings:
     at: Pointer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostLine:
     """One line of the inventory: a host, or an Ansible range of hosts that stays a range."""
 
@@ -151,7 +152,7 @@ class HostLine:
     at: Pointer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NodePool:
     """Hosts that are bought, labelled and configured alike."""
 
@@ -169,7 +170,7 @@ class NodePool:
     at: Pointer  # where the user wrote it; findings point here
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kubernetes:
     """The cluster that exists already."""
 
@@ -181,7 +182,7 @@ class Kubernetes:
     at: Pointer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Access:
     """How plays reach hosts and the cluster; nothing secret."""
 
@@ -193,7 +194,7 @@ class Access:
     at: Pointer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Images:
     """Where images come from: a mirror, pull secrets, digests by component."""
 
@@ -203,7 +204,7 @@ class Images:
     at: Pointer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Namespaces:
     """The two namespaces of gpugen: privileged agents, restricted controllers."""
 
@@ -211,7 +212,7 @@ class Namespaces:
     controllers: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Drain:
     """How the play empties a node."""
 
@@ -220,7 +221,7 @@ class Drain:
     ignore_pod_disruption_budgets: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Delivery:
     """What Argo CD or Flux is pointed at."""
 
@@ -233,7 +234,7 @@ class Delivery:
     at: Pointer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClusterSpec:
     """One cluster, resolved: every reference found, every default filled in."""
 

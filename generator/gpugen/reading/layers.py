@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from gpugen.model.finding import Finding
+from gpugen.reading.faults import fault
 from gpugen.reading.source import Source, read_bytes
-from gpugen.spelling import quoted, shown
+from gpugen.spelling import shown
 
 MAX_LAYERS = 100
 API_VERSION = "gpugen/v1"
@@ -77,28 +77,22 @@ class Stacking:
         if real in self._seen:
             return  # reached by another way; the lowest place holds
         if len(self._seen) > MAX_LAYERS:
-            self.findings.append(
-                _at_item(
-                    source,
-                    index,
-                    "extends-too-many",
-                    f"the spec extends more than {MAX_LAYERS} files",
-                    "merge layers",
-                )
-            )
-            return
-        self._add(self._reader.source(path), [*chain, real])
+            self.findings.append(_at_item(source, index, "extends-too-many", MAX_LAYERS))
+        else:
+            self._add(self._reader.source(path), [*chain, real])
 
     def _extended(self, source: Source, chain: list[Path]) -> Iterator[tuple[int, Path]]:
         """Yield the paths that a file extends; note those that lead nowhere."""
         listed = source.data["extends"]
         if not isinstance(listed, list) or not listed:
-            self.findings.append(_bad_shape(source, listed))
+            example = shown(listed) if isinstance(listed, str) else "../_layers/site.yaml"
+            self.findings.append(_at_key(source, "extends", "extends-shape", "", example))
             return
         before: set[Path] = set()
         for index, text in enumerate(listed):
             if not isinstance(text, str):
-                self.findings.append(_bad_item(source, index))
+                values = (", and this is none", "../_layers/site.yaml")
+                self.findings.append(_at_item(source, index, "extends-shape", *values))
                 continue
             path = Path(os.path.normpath(source.path.parent / text))
             fault = self._path_fault(text, path, chain, before)
@@ -110,97 +104,39 @@ class Stacking:
 
     def _path_fault(
         self, text: str, path: Path, chain: list[Path], before: set[Path]
-    ) -> tuple[str, str, str] | None:
-        """Say why a path cannot be extended: id, message, hint."""
-        name = quoted(text)
+    ) -> tuple[str, ...] | None:
+        """Say why a path cannot be extended: an id and the values for its words."""
+        name = shown(text)
         if text.startswith(("/", "~")) or "\\" in text or "\0" in text:
-            return (
-                "extends-outside",
-                f"{name} is no relative path with '/'",
-                "name the layer relative to this file, such as ../_layers/site.yaml",
-            )
+            return "extends-outside", name, "is no relative path with '/'"
         real = self._reader.real(path)
         if not real.is_relative_to(self._reader.real(self._boundary)):
-            return (
-                "extends-outside",
-                f"{name} leads out of the repository",
-                "keep layers inside the repository; links are followed and count too",
-            )
+            return "extends-outside", name, "leads out of the repository"
         if real in chain:
-            return (
-                "extends-cycle",
-                f"{name} extends itself, directly or through other layers",
-                "break the circle: a layer lies below what extends it",
-            )
+            return "extends-cycle", name
         if real in before:
-            return "extends-repeated", f"{name} is listed twice", "list it once"
+            return "extends-repeated", name
         if not real.is_file():
-            why = "is not a file" if real.exists() else "does not exist"
-            return (
-                "extends-missing",
-                f"{name} {why}",
-                "paths are relative to the file that names them",
-            )
+            return "extends-missing", name, "is not a file" if real.exists() else "does not exist"
         return None
 
 
-def _at_item(source: Source, index: int, id: str, message: str, hint: str) -> Finding:
+def _at_item(source: Source, index: int, id: str, *values: object) -> Finding:
     places = source.places
-    at = places.of(places.root["extends"], index, key=False)
-    return Finding(id, message, hint, location=at)
+    return fault(id, places.of(places.root["extends"], index, key=False), *values)
 
 
-def _at_key(source: Source, key: str, id: str, message: str, hint: str) -> Finding:
+def _at_key(source: Source, key: str, id: str, *values: object) -> Finding:
     places = source.places
     at = places.of(places.root, key, key=False) if key in places.root else places.of_root()
-    return Finding(id, message, hint, location=at)
-
-
-def _bad_shape(source: Source, listed: Any) -> Finding:
-    example = f"[{shown(listed)}]" if isinstance(listed, str) else "[../_layers/site.yaml]"
-    return _at_key(
-        source,
-        "extends",
-        "extends-shape",
-        "extends wants a list of paths",
-        f"write extends: {example}, or leave the key out",
-    )
-
-
-def _bad_item(source: Source, index: int) -> Finding:
-    return _at_item(
-        source,
-        index,
-        "extends-shape",
-        "an entry of extends is a path, and this is none",
-        "write paths relative to this file, such as ../_layers/site.yaml",
-    )
+    return fault(id, at, *values)
 
 
 def _layer_faults(source: Source) -> Iterator[Finding]:
     """Refuse a file that is extended but is no layer."""
-    data = source.data
-    if data.get("kind") != "Layer":
-        yield _at_key(
-            source,
-            "kind",
-            "layer-kind",
-            "a file that is extended is a layer, and this one does not say so",
-            "write kind: Layer",
-        )
-    if data.get("apiVersion") != API_VERSION:
-        yield _at_key(
-            source,
-            "apiVersion",
-            "layer-api-version",
-            f"a layer states the version of its format, {API_VERSION}",
-            f"write apiVersion: {API_VERSION}",
-        )
-    if "name" in data:
-        yield _at_key(
-            source,
-            "name",
-            "layer-name",
-            "a layer has no name, because it is no cluster",
-            "delete the name; each cluster states its own",
-        )
+    if source.data.get("kind") != "Layer":
+        yield _at_key(source, "kind", "layer-kind")
+    if source.data.get("apiVersion") != API_VERSION:
+        yield _at_key(source, "apiVersion", "layer-api-version", API_VERSION)
+    if "name" in source.data:
+        yield _at_key(source, "name", "layer-name")

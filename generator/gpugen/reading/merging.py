@@ -7,13 +7,13 @@ items are all named merge by name, everything else is replaced by the higher fil
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from gpugen.model.record import record
 from gpugen.reading.source import Places
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layered:
     """What one file says about one place: the entry ``part`` of ``container``.
 

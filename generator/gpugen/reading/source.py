@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from gpugen.errors import GpugenError
 from gpugen.model.finding import Location
+from gpugen.model.record import record
 from gpugen.reading.faults import MAX_BYTES, MAX_CAREFUL, Faults, Lines
 from gpugen.reading.flow import NotPlainError
 from gpugen.reading.marks import ROOT_MARK, Marks
@@ -16,7 +16,7 @@ from gpugen.reading.plain import read_plain
 from gpugen.reading.text import decode
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Places:
     """A file's data with its marks; the marks know the containers of this very tree."""
 

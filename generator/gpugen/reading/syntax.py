@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from gpugen.model.record import record
 from gpugen.reading.slips import GLUED, Fault, missing_space, tab_in_indentation
 from gpugen.spelling import shown
 
@@ -18,7 +18,7 @@ _ESCAPED = re.compile(r"\\U[0-9A-Fa-f]{8}")
 _FOUND = re.compile(r"(?:found|got)(?: character)? '(.*?)'")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Break:
     """Where the parser gave up and in what it was at the time, as offsets; and its token."""
 

@@ -231,4 +231,45 @@ FAULTS: dict[str, Words] = {
         "compare indentation, quotes and brackets with the lines above",
         "The text is no YAML from here on.",
     ),
+    "extends-shape": Words(
+        "extends wants a list of paths{0}",
+        "write extends: [{1}], or leave the key out",
+        "extends lists the layers below this file, lowest first.",
+    ),
+    "extends-outside": Words(
+        "'{0}' {1}",
+        "name a layer inside the repository, relative to this file, such as ../_layers/site.yaml",
+        "Layers lie inside the repository; links are followed and count too.",
+    ),
+    "extends-missing": Words(
+        "'{0}' {1}",
+        "paths are relative to the file that names them",
+        "A layer that is named but is not there would change the cluster silently.",
+    ),
+    "extends-cycle": Words(
+        "'{0}' extends itself, directly or through other layers",
+        "break the circle: a layer lies below what extends it",
+        "Layers are stacked; a circle has no lowest one.",
+    ),
+    "extends-repeated": Words(
+        "'{0}' is listed twice", "list it once", "A layer is merged once, at its lowest place."
+    ),
+    "extends-too-many": Words(
+        "the spec extends more than {0} files", "merge layers", "The number of layers is bounded."
+    ),
+    "layer-kind": Words(
+        "a file that is extended is a layer, and this one does not say so",
+        "write kind: Layer",
+        "A layer is no cluster; saying so keeps one from being extended by mistake.",
+    ),
+    "layer-api-version": Words(
+        "a layer states the version of its format, {0}",
+        "write apiVersion: {0}",
+        "The version tells a newer gpugen how the file was meant.",
+    ),
+    "layer-name": Words(
+        "a layer has no name, because it is no cluster",
+        "delete the name; each cluster states its own",
+        "A name in a layer would name every cluster that extends it.",
+    ),
 }

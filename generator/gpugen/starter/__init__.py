@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpugen import __version__
 from gpugen.catalog import Catalog
 from gpugen.model.catalog import DriverBranch
+from gpugen.model.record import record
 from gpugen.versions import parts
 
 FILES = {
@@ -19,7 +19,7 @@ FILES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Starter:
     """What the templates receive."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from gpugen.errors import GpugenError
+from gpugen.model.record import record
 from gpugen.writing import files
 
 INDEX = ".gpugen.json"
@@ -19,7 +19,7 @@ _FORBIDDEN = frozenset(("", ".", "..", ".git"))  # steps of a path, in lower cas
 _DEEPEST, _LONGEST = 32, 256  # steps of a path, characters of a step; no rendered path comes near
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Index:
     """What ``.gpugen.json`` says. files: path -> SHA-256; inputs: digest of all that was read."""
 

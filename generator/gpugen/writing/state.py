@@ -6,10 +6,10 @@ import errno
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpugen.errors import NotOursError
+from gpugen.model.record import record
 from gpugen.writing import files, journal
 from gpugen.writing.index import INDEX, Index, index_of, sha256
 from gpugen.writing.lock import STATE
@@ -18,7 +18,7 @@ from gpugen.writing.survey import Change, Kind, Survey, survey_folder, survey_ne
 _DEEPEST = 64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class State:
     """A folder that was looked at. index: what the index shall be; before: what it says now.
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from gpugen.catalog import reading
 from gpugen.model.catalog import DriverBranch
+from gpugen.model.record import record
 from gpugen.model.spec import NodePool
 
 OLDEST, NEWEST = 0, 100_000  # branches, where a row leaves its end open
 NO_SWITCHES = ("never", "never-on-single-node", "switch-trays-only")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Names:
     """Package names of one pool.
 

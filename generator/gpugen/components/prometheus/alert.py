@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from gpugen import metrics
+from gpugen.model.record import record
 
 
 class Level(StrEnum):
@@ -18,7 +18,7 @@ class Level(StrEnum):
     INFO = "info"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Alert:
     """A rule before it is spelled. Texts may hold Prometheus' own templates.
 
