@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -41,14 +42,18 @@ class Kubelet:
         """Start it and wait until it listens."""
         self._process = sandbox.start(["fake-kubelet", "--folder", KUBELET_FOLDER])
         assert self._process.stdout is not None
-        os.set_blocking(self._process.stdout.fileno(), False)
+        self._output = self._process.stdout.fileno()
+        os.set_blocking(self._output, False)
         socket = sandbox.path(f"{KUBELET_FOLDER}/kubelet.sock")
         assert until(socket.exists, self._process), "the kubelet does not listen"
 
     def heard(self) -> list[dict[str, object]]:
         """Return what was registered since the last time; each line stands before its answer."""
-        assert self._process.stdout is not None
-        return [json.loads(line) for line in (self._process.stdout.read() or "").splitlines()]
+        heard = b""
+        with contextlib.suppress(BlockingIOError):
+            while chunk := os.read(self._output, 1 << 16):
+                heard += chunk
+        return [json.loads(line) for line in heard.splitlines()]
 
     def close(self) -> None:
         """End it."""

@@ -8,17 +8,22 @@ shift 2
 mount -t tmpfs -o mode=755 lab "$root"
 cd "$root"
 mkdir -p dev etc lab/bin lab/lib proc/driver/nvidia-caps run tmp .proc mps \
-  sys/bus/pci/devices sys/class/dmi/id var/lib/kubelet/device-plugins var/run/cdi
+  sys/bus/pci/devices sys/class/dmi/id usr/share/misc var/lib/kubelet/device-plugins \
+  var/run/cdi
 
 # Programs and their libraries, as the machine has them.
-for folder in usr bin sbin lib lib32 lib64; do
-  if [ -L "/$folder" ]; then
-    ln -s "$(readlink "/$folder")" "$folder"
-  elif [ -d "/$folder" ]; then
-    mkdir "$folder"
-    mount --rbind "/$folder" "$folder"
-  fi
+for folder in bin sbin lib lib32 lib64; do
+  for path in "$folder" "usr/$folder"; do
+    if [ -L "/$path" ]; then
+      ln -s "$(readlink "/$path")" "$path"
+    elif [ -d "/$path" ]; then
+      mkdir -p "$path"
+      mount --rbind "/$path" "$path"
+    fi
+  done
 done
+# Names of PCI devices; nobody here wants any, and the built-in list is read for each GPU anew.
+echo '10de  NVIDIA Corporation' >usr/share/misc/pci.ids
 for device in null zero urandom; do
   : >"dev/$device"
   mount --bind "/dev/$device" "dev/$device"
@@ -53,5 +58,5 @@ echo 'nvidia 1 0 - Live 0x0' >proc/modules
 } >proc/driver/nvidia-caps/mig-minors
 echo 'Mock Node' >sys/class/dmi/id/product_name
 
-echo ready
-exec chroot "$root" /usr/bin/cat
+# Whoever enters takes over this process's root, so nothing is said before it has it.
+exec chroot "$root" /bin/sh -c 'echo ready; exec cat'
