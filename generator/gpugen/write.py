@@ -57,11 +57,12 @@ def is_current(out: Path, cluster: str, inputs: str) -> bool:
 
 
 def compare(
-    tree: Tree, out: Path, cluster: str, inputs: str, *, spec_source: str | None = None
+    tree: Tree, out: Path, cluster: str, inputs: str | None, *, spec_source: str | None = None
 ) -> list[Change]:
     """List what stands there against what ``write`` would leave; writes nothing.
 
-    spec_source: None takes the one that the index names. Raises GpugenError: unreadable folder.
+    inputs, spec_source: None takes what a sound index says of itself, so that another gpugen with
+    the same bytes is no difference. Raises GpugenError: unreadable folder.
     """
     wanted = dict(tree)
     with _reported(out, cluster, "read"):
@@ -72,7 +73,7 @@ def diff(tree: Tree, out: Path, cluster: str) -> Iterator[str]:
     """Yield ``compare`` as a unified diff, lines without line ends; control characters escaped."""
     wanted = dict(tree)
     with _reported(out, cluster, "read"):
-        changes = look(wanted, out, cluster, "", None).survey.changes
+        changes = look(wanted, out, cluster, None, None).survey.changes
         with cluster_folder(out, cluster) as root:
             yield from differences.unified(cluster, changes, root, wanted)
 

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ import pytest
 import gpugen
 import trees
 from gpugen.errors import ExitCode
-from gpugen.write import compare, prune
+from gpugen.write import Lock, compare, prune
 from gpugen.writing.lock import STATE
 from trees import INPUTS, OTHER, TREES, render, snapshot, tree_of
 
@@ -230,6 +231,25 @@ def test_file_system_without_hard_links(strace: str, tmp_path: Path, shape: str)
         ran = _run(strace, ["-e", "trace=linkat", "-e", inject, "-o", os.devnull], out, shape)
         assert ran.returncode == 0, ran
         assert snapshot(out) == new
+
+
+def test_lock_file_that_was_replaced_meanwhile_is_no_lock(strace: str, tmp_path: Path) -> None:
+    """A run that waits at the file of a holder who left must not pass the next holder."""
+    out = tmp_path / "out"
+    (out / STATE).mkdir(parents=True)
+    (out / STATE / "kept").write_text("")  # so the folder of the lock stays the same
+    delay = ["-e", "trace=flock", "-e", "inject=flock:delay_enter=1200000:when=1", "-o", os.devnull]
+    with Lock(out) as first:
+        first.acquire()
+        waiting = subprocess.Popen([strace, *delay, *_command(out, "first")])
+        time.sleep(0.6)  # it has opened the file by now
+    with Lock(out) as second:
+        second.acquire()
+        time.sleep(1.2)  # it has locked that file by now
+        assert waiting.poll() is None
+        assert not (out / "lab").exists()
+    assert waiting.wait(30) == 0
+    assert compare(tree_of(TREES["first"]), out, "lab", INPUTS) == []
 
 
 RACER = """

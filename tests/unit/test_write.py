@@ -79,6 +79,7 @@ def test_other_inputs_with_the_same_bytes_change_the_index_alone(out: Path) -> N
     render(FIRST, out)
     assert kinds(compare(tree_of(FIRST), out, "lab", "2" * 64)) == {INDEX: "changed"}
     assert not is_current(out, "lab", "2" * 64)
+    assert compare(tree_of(FIRST), out, "lab", None) == []
     assert kinds(render(FIRST, out, inputs="2" * 64)) == {INDEX: "changed"}
     assert is_current(out, "lab", "2" * 64)
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from gpugen.errors import GpugenError, NotOursError
-from gpugen.write import INDEX, is_current, prune, read_index
+from gpugen.write import INDEX, compare, is_current, prune, read_index
 from gpugen.writing.index import Index, parse, parse_journal, sha256
-from trees import FIRST, INPUTS, SPEC, render, snapshot
+from trees import FIRST, INPUTS, SPEC, kinds, render, snapshot, tree_of
 
 HASH = sha256(b"secret\n")
 HOSTILE = [
@@ -86,6 +86,7 @@ def test_same_facts_in_another_spelling_are_not_current(tmp_path: Path) -> None:
     path = tmp_path / "out/lab" / INDEX
     path.write_bytes(json.dumps(json.loads(path.read_bytes())).encode())
     assert not is_current(tmp_path / "out", "lab", INPUTS)
+    assert kinds(compare(tree_of(FIRST), tmp_path / "out", "lab", None)) == {INDEX: "changed"}
     assert read_index(tmp_path / "out/lab") is not None
     render(FIRST, tmp_path / "out")
     assert is_current(tmp_path / "out", "lab", INPUTS)

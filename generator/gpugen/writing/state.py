@@ -60,15 +60,18 @@ def cluster_folder(out: Path, cluster: str) -> Iterator[int | None]:
 
 
 def look(
-    wanted: Mapping[str, bytes], out: Path, cluster: str, inputs: str, spec: str | None
+    wanted: Mapping[str, bytes], out: Path, cluster: str, inputs: str | None, spec: str | None
 ) -> State:
-    """Survey a cluster's folder against wanted files. spec None: the one that the index names."""
+    """Survey a cluster's folder against wanted files. None: what the index says of itself."""
     hashes = {path: sha256(content) for path, content in wanted.items()}
     with cluster_folder(out, cluster) as root:
         if root is None:
-            return State(survey_new(wanted), Index(spec or "", inputs, hashes), None, {})
+            return State(survey_new(wanted), Index(spec or "", inputs or "", hashes), None, {})
         before, text = index_of(root)
-        index = Index(_spec(spec, before), inputs, hashes)
+        said = before or Index("", "", {})
+        index = Index(
+            said.spec if spec is None else spec, said.inputs if inputs is None else inputs, hashes
+        )
         killed = _journal(out, cluster)
         owned = {path: [one] for path, one in before.files.items()} if before else {}
         for path, more in killed.items():
@@ -91,12 +94,6 @@ def look_for_deletion(out: Path, cluster: str) -> State:
 def has_only(root: int, listed: Mapping[str, str]) -> bool:
     """Tell whether an open folder holds the listed files (path -> SHA-256) and no other."""
     return _count_matching(root, "", listed) == len(listed)
-
-
-def _spec(spec: str | None, before: Index | None) -> str:
-    if spec is not None:
-        return spec
-    return before.spec if before else ""
 
 
 def _journal(out: Path, cluster: str) -> dict[str, list[str]]:
