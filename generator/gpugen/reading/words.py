@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class Words(NamedTuple):
-    """Message and hint take values by ``str.format``; why is for ``gpugen explain``."""
-
-    message: str
-    hint: str
-    why: str
-
+from gpugen.reading.syntax_words import SYNTAX, Words
 
 _SPEC_IS_PUBLIC = "keep the spec in plain text; it holds no secret, only names of secrets"
 
 FAULTS: dict[str, Words] = {
+    **SYNTAX,
     "spec-size": Words(
         "the file is larger than 16 MB",
         "write host ranges such as gpu-[001:999]",
@@ -165,71 +157,6 @@ FAULTS: dict[str, Words] = {
     ),
     "spec-bare-float": Words(
         "{0}", "{1}", "An unquoted 1.30 is the number 1.3; versions are text and want quotes."
-    ),
-    "spec-missing-space": Words(
-        "'{0}' is one piece of text, because no space follows the {2}",
-        "write {1}",
-        "A colon ends a key, and a dash begins an item, only if a space follows.",
-    ),
-    "spec-missing-colon": Words(
-        "'{0}' lacks the colon that makes it a key",
-        "write '{0}:', or join the line with the one above",
-        "In a mapping each line is 'key: value'.",
-    ),
-    "spec-colon-in-text": Words(
-        "a second ': ' stands in this line, so the text before it would be a key",
-        "quote the value",
-        "Unquoted text cannot contain a colon with a space behind it.",
-    ),
-    "spec-indentation": Words(
-        "{0}",
-        "indent with spaces, entries of one mapping or list alike",
-        "The indentation says which mapping or list a line belongs to.",
-    ),
-    "spec-fused-items": Words(
-        "this line is read as part of the text that begins in line {0}",
-        "indent it like the entry above, or quote the text",
-        "Unquoted text goes on in lines that are indented deeper, even if they begin with '- '.",
-    ),
-    "spec-unclosed-quote": Words(
-        "the quote that begins here is not closed in its line",
-        "close it; in double quotes write \\\" for a quote, in single ones ''",
-        "Without its closing quote a text swallows the lines that follow.",
-    ),
-    "spec-unclosed-bracket": Words(
-        "the {0} that begins here is not closed",
-        "close it, or look for a missing comma",
-        "Collections in brackets end with the bracket that belongs to them.",
-    ),
-    "spec-missing-comma": Words(
-        "a comma or {0} is missing before this",
-        "separate entries by commas; quote text with brackets, such as host ranges",
-        "In brackets, entries are separated by commas.",
-    ),
-    "spec-stray-bracket": Words(
-        "{0} stands here without its other half",
-        "delete it, or quote the text",
-        "Brackets and commas outside of quotes structure the file.",
-    ),
-    "spec-quote-needed": Words(
-        "text cannot begin with {0} unless it is quoted",
-        "put the whole value in quotes",
-        "Some characters have a meaning at the beginning of a value.",
-    ),
-    "spec-text-after-quote": Words(
-        "text follows a value that is already complete",
-        "put the whole value in one pair of quotes",
-        "What follows a closing quote or bracket is another value.",
-    ),
-    "spec-escape": Words(
-        "a backslash in double quotes makes an escape, and this one does not exist",
-        "write two backslashes, or use single quotes",
-        "Regular expressions and Windows paths are best written in single quotes.",
-    ),
-    "spec-syntax": Words(
-        "the structure of the file breaks off here",
-        "compare indentation, quotes and brackets with the lines above",
-        "The text is no YAML from here on.",
     ),
     "extends-shape": Words(
         "extends wants a list of paths{0}",
