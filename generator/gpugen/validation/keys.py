@@ -66,7 +66,9 @@ def advice(key: str, mapping: dict[str, Any], at: Place, root: dict[str, Any]) -
     """
     known = list(keys_of(mapping, root))
     if key in mapping.get("x-instead", {}):
-        return str(mapping["x-instead"][key]), ""
+        hint = str(mapping["x-instead"][key])
+        written = hint.removeprefix("write ").split(" ")[0].rstrip(":")
+        return hint, written if written in known else ""
     meant = nearest(key, known, 0.85)
     home, through = ("", "") if meant else _home(key, at, root)
     meant = meant or ("" if home else nearest(key, known))
