@@ -72,6 +72,8 @@ def _mapping(value: Mapping[str, Any], indent: str, lead: str, lines: list[str])
         elif kind is list and item:
             lines.append(prefix)
             _sequence(item, deeper, lines)
+        elif kind is bool or kind is int:
+            lines.append(f"{prefix} {_leaf(item, deeper)}")
         else:
             _other(item, prefix, deeper, lines)
 
@@ -92,9 +94,12 @@ def _sequence(value: Sequence[Any], indent: str, lines: list[str]) -> None:
     lead = indent + "- "
     deeper = indent + "  "
     for item in value:
-        if isinstance(item, Mapping) and item:
+        kind = type(item)
+        if kind is str:
+            lines.append(lead + (_block(item, deeper) if "\n" in item else _text(item)))
+        elif item and (kind is dict or isinstance(item, Mapping)):
             _mapping(item, deeper, lead, lines)
-        elif isinstance(item, Sequence) and not isinstance(item, str) and item:
+        elif item and isinstance(item, Sequence) and not isinstance(item, str):
             lines.append(f"{indent}-")
             _sequence(item, deeper, lines)
         else:
@@ -102,16 +107,16 @@ def _sequence(value: Sequence[Any], indent: str, lines: list[str]) -> None:
 
 
 def _leaf(value: object, indent: str) -> str:
+    if value is None:
+        return "null"
+    if value is True or value is False:
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
     if isinstance(value, Unsafe):
         return f"!unsafe {_quoted(value)}"
     if isinstance(value, str):
         return _block(value, indent) if "\n" in value else _text(value)
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
     if isinstance(value, Mapping):
         return "{}"
     if isinstance(value, Sequence):

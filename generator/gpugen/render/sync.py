@@ -65,17 +65,9 @@ def _flux_annotations(item: KubeObject) -> dict[str, str]:
     notes = {}
     if item["kind"] in KEPT:
         notes["kustomize.toolkit.fluxcd.io/prune"] = "disabled"
-    if _has_dollar(item):  # Flux would replace ${...} wherever a Kustomization has variables
+    if "$" in repr(item):  # Flux would replace ${...} wherever a Kustomization has variables
         notes["kustomize.toolkit.fluxcd.io/substitute"] = "disabled"
     return notes
-
-
-def _has_dollar(value: object) -> bool:
-    if isinstance(value, str):
-        return "$" in value
-    if isinstance(value, dict):
-        return any(map(_has_dollar, value.values()))
-    return isinstance(value, list) and any(map(_has_dollar, value))
 
 
 def render_sync(spec: ClusterSpec, tree: Tree) -> None:
