@@ -8,9 +8,14 @@ Exits with the code that the command line would give; 99 tells a bug.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
+
+
+def _terminate(_number: int, _frame: object) -> None:
+    raise SystemExit(143)
 
 
 def main(source: str, out: str, name: str) -> int:
@@ -18,20 +23,18 @@ def main(source: str, out: str, name: str) -> int:
     sys.path[:0] = [source, str(Path(__file__).parent)]
     import trees
     from gpugen.errors import GpugenError
-    from gpugen.write import Stopped, prune, stopping
+    from gpugen.write import prune
 
+    signal.signal(signal.SIGTERM, _terminate)
     try:
-        with stopping():
-            if name == "prune":
-                prune(Path(out), "lab")
-            else:
-                trees.render(trees.TREES[name], Path(out))
+        if name == "prune":
+            prune(Path(out), "lab")
+        else:
+            trees.render(trees.TREES[name], Path(out))
     except GpugenError as error:
         with suppress(OSError):  # writing may be what is refused
             print(error.message, error.hint, sep="\n", flush=True)
         return int(error.exit_code)
-    except Stopped as stopped:
-        return stopped.exit_code
     except KeyboardInterrupt:
         return 130
     return 0
@@ -40,6 +43,8 @@ def main(source: str, out: str, name: str) -> int:
 if __name__ == "__main__":
     try:
         code = main(*sys.argv[1:])
+    except SystemExit as stopped:
+        code = int(str(stopped.code))
     except BaseException as problem:  # noqa: BLE001  # told apart from every code of its own
         print(repr(problem), flush=True)
         code = 99

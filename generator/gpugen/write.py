@@ -16,13 +16,12 @@ from gpugen.writing import differences, files
 from gpugen.writing.commit import commit_changes, commit_fresh
 from gpugen.writing.index import INDEX, Index, index_of
 from gpugen.writing.lock import Lock
-from gpugen.writing.signals import Stopped, stopping
 from gpugen.writing.state import State, cluster_folder, has_only, look, look_for_deletion
 from gpugen.writing.survey import Change, Kind
 
 __all__ = [
-    "INDEX", "Change", "Index", "Kind", "Lock", "Stopped", "compare", "diff", "is_current",
-    "orphans", "prune", "read_index", "stopping", "write",
+    "INDEX", "Change", "Index", "Kind", "Lock", "compare", "diff", "is_current", "orphans", "prune",
+    "read_index", "write",
 ]  # fmt: skip
 
 _MOST_NAMED = 10

@@ -84,6 +84,12 @@ def test_every_difference_shows(out: Path) -> None:
         assert change.path == ".gpugen.json" or change.path in text
 
 
+def test_damaged_index_alone_shows(out: Path) -> None:
+    render(FIRST, out)
+    (out / "lab/.gpugen.json").write_text("{")
+    assert _diff(FIRST, out) == "Only the index differs: lab/.gpugen.json (changed)\n"
+
+
 def test_link_is_refused(out: Path) -> None:
     out.mkdir()
     (out / "lab").symlink_to("/etc")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gpugen.errors import ExitCode, GpugenError
-from gpugen.write import Lock, Stopped, is_current, stopping
+from gpugen.write import Lock, is_current
 from gpugen.writing.lock import STATE
 from gpugen.writing.signals import held
 from trees import FIRST, INPUTS, SECOND, names, render, snapshot
@@ -133,29 +133,6 @@ def test_refused_run_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(GpugenError):
         render(SECOND, out)
     assert snapshot(tmp_path) == before
-
-
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
-def test_signals_become_an_exception_with_an_exit_code(signum: signal.Signals) -> None:
-    before = signal.getsignal(signum)
-
-    def wait_for_it() -> None:
-        os.kill(os.getpid(), signum)
-        time.sleep(5)
-
-    with pytest.raises(Stopped) as caught, stopping():
-        wait_for_it()
-    assert caught.value.exit_code == 128 + signum
-    assert signal.getsignal(signum) is before
-
-
-def test_ignored_signal_stays_ignored() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with stopping():
-            os.kill(os.getpid(), signal.SIGHUP)
-    finally:
-        signal.signal(signal.SIGHUP, before)
 
 
 def test_commit_holds_signals_until_it_is_done() -> None:

@@ -73,10 +73,11 @@ def command(
         _verify(outcomes)
     if check or diff:
         return _compare(workspace, outcomes, folder, whole=not clusters, check=check, diff=diff)
-    for outcome in outcomes:
-        _write(workspace, outcome, folder, force=force, quiet=quiet)
-    if not clusters:
-        _orphans(workspace, folder, prune=prune, force=force, quiet=quiet)
+    with write.Lock(folder) as lock:
+        for outcome in outcomes:
+            _write(workspace, outcome, lock, folder, force=force, quiet=quiet)
+        if not clusters:
+            _orphans(workspace, folder, lock, prune=prune, force=force, quiet=quiet)
     return ExitCode.DONE
 
 
@@ -94,7 +95,13 @@ def _verify(outcomes: Sequence[Outcome]) -> None:
 
 
 def _write(
-    workspace: Workspace, outcome: Outcome, folder: Path, *, force: bool, quiet: bool
+    workspace: Workspace,
+    outcome: Outcome,
+    lock: write.Lock,
+    folder: Path,
+    *,
+    force: bool,
+    quiet: bool,
 ) -> None:
     assert outcome.spec is not None
     name = outcome.spec.name
@@ -103,8 +110,9 @@ def _write(
         changes: list[write.Change] = []
     else:
         tree = workspace.build(outcome)
+        source = outcome.spec.source
         changes = write.write(
-            tree, folder, name, inputs=inputs, spec_source=outcome.spec.source, force=force
+            tree, folder, name, inputs=inputs, spec_source=source, force=force, lock=lock
         )
     if not quiet:
         click.echo(f"{name}: {_summary(changes)}", err=True)
@@ -132,11 +140,7 @@ def _compare(
         assert outcome.spec is not None
         name = outcome.spec.name
         tree = workspace.build(outcome)
-        changes = [
-            change
-            for change in write.compare(tree, folder, name, workspace.inputs(outcome))
-            if not _is_new_digest_only(change)
-        ]
+        changes = write.compare(tree, folder, name, None)  # another gpugen is no drift
         differs = differs or bool(changes)
         if diff:
             for line in write.diff(tree, folder, name):
@@ -153,12 +157,15 @@ def _compare(
     return ExitCode.DIFFERENCE if differs and check else ExitCode.DONE
 
 
-def _is_new_digest_only(change: write.Change) -> bool:
-    """Tell whether only the index differs: a newer gpugen that renders the same is no drift."""
-    return change.path == write.INDEX and change.kind == "changed"
-
-
-def _orphans(workspace: Workspace, folder: Path, *, prune: bool, force: bool, quiet: bool) -> None:
+def _orphans(
+    workspace: Workspace,
+    folder: Path,
+    lock: write.Lock,
+    *,
+    prune: bool,
+    force: bool,
+    quiet: bool,
+) -> None:
     for name in write.orphans(folder, workspace.clusters()):
         if not prune:
             click.echo(
@@ -167,6 +174,6 @@ def _orphans(workspace: Workspace, folder: Path, *, prune: bool, force: bool, qu
                 err=True,
             )
             continue
-        changes = write.prune(folder, name, force=force)
+        changes = write.prune(folder, name, force=force, lock=lock)
         if not quiet:
             click.echo(f"{name}: {_summary(changes)}", err=True)

@@ -21,6 +21,8 @@ def unified(
     for change in changes:
         name = files.printable(f"{cluster}/{change.path}")
         if change.path == INDEX:
+            if len(changes) == 1:
+                yield f"Only the index differs: {name} ({change.kind})"
             continue
         if change.kind is Kind.MODE:
             yield from (f"diff a/{name} b/{name}", "old mode 100755", "new mode 100644")

@@ -1,43 +1,12 @@
-"""Signals around a commit: before it they stop the run, during it they wait."""
+"""Signals during a commit wait until it is done; before it they end the run as ever."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-class Stopped(BaseException):
-    """A signal asked the process to end. signum: which; the exit code is 128 above it."""
-
-    def __init__(self, signum: int) -> None:
-        super().__init__(f"stopped by {signal.Signals(signum).name}")
-        self.signum = signum
-        self.exit_code = 128 + signum
-
-
-@contextmanager
-def stopping() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into ``Stopped``, so that what is staged is cleared away.
-
-    For the command line, in the main thread; SIGINT stays Python's KeyboardInterrupt.
-    """
-
-    def stop(signum: int, _frame: FrameType | None) -> None:
-        raise Stopped(signum)
-
-    before = [(signum, signal.getsignal(signum)) for signum in _STOPPING[1:]]
-    try:
-        for signum, handler in before:
-            if handler is not signal.SIG_IGN:  # nohup stays in force
-                signal.signal(signum, stop)
-        yield
-    finally:
-        for signum, handler in before:
-            signal.signal(signum, handler)
 
 
 @contextmanager
