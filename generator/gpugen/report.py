@@ -201,7 +201,7 @@ def _sarif(found: list[Row]) -> str:
 
 
 def _sarif_result(row: Row, rule: int) -> dict[str, Any]:
-    path = quote(os.fsencode(row.path))
+    path = quote(row.path.encode("utf-8", "backslashreplace"))
     place: dict[str, Any] = {
         "physicalLocation": {
             "artifactLocation": {"uri": f"file://{path}" if path.startswith("/") else path},

@@ -29,18 +29,18 @@ class NotPlainError(Exception):
 
 def bare_value(text: str, offset: int) -> str | int | bool | None:
     """Return what an unquoted scalar means; declines the doubtful and the very long."""
-    if len(text) > MAX_SCALAR:
-        raise NotPlainError(offset)
+    bounded(text, offset)
     try:
         return resolve(text)
     except DoubtfulError as doubt:
         raise NotPlainError(offset, doubt) from None
 
 
-def quoted_value(text: str, offset: int) -> str:
-    """Return a quoted scalar; declines the very long."""
+def bounded(text: str, offset: int) -> str:
+    """Return the text of a scalar; declines the very long."""
     if len(text) > MAX_SCALAR:
-        raise NotPlainError(offset)
+        doubt = DoubtfulError("spec-long-scalar", str(len(text)), str(MAX_SCALAR))
+        raise NotPlainError(offset, doubt)
     return text
 
 
@@ -57,7 +57,7 @@ def read_flow(text: str, position: int, depth: int, marks: Marks | None) -> tupl
     depth: collections that are open around it. Raises NotPlainError.
     """
     if depth >= MAX_DEPTH:
-        raise NotPlainError(position)
+        raise NotPlainError(position - 1, DoubtfulError("spec-depth", str(MAX_DEPTH)))
     if text[position - 1] == "[":
         return _sequence(text, position, depth + 1, marks)
     return _mapping(text, position, depth + 1, marks)
@@ -121,10 +121,10 @@ def _value(
     if opener is not None:
         return read_flow(text, position, depth, marks)
     if word is not None:
-        return bare_value(word, position), position
+        return bare_value(word, position - len(word)), position
     quoted = single if double is None else double
     assert quoted is not None
-    return quoted_value(quoted, position), position
+    return bounded(quoted, position), position
 
 
 def _start(found: re.Match[str], first: int) -> int:

@@ -41,7 +41,7 @@ class Reader:
         """Return the path with all links followed."""
         real = self._real_paths.get(path)
         if real is None:
-            real = self._real_paths[path] = path.resolve()
+            real = self._real_paths[path] = Path(os.path.realpath(path))
         return real
 
 

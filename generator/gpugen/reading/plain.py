@@ -10,8 +10,9 @@ import re
 from typing import Any
 
 from gpugen.reading.faults import MAX_DEPTH, MAX_NODES
-from gpugen.reading.flow import NotPlainError, bare_value, checked_key, quoted_value, read_flow
+from gpugen.reading.flow import NotPlainError, bare_value, bounded, checked_key, read_flow
 from gpugen.reading.marks import ROOT_MARK, Marks
+from gpugen.reading.scalars import DoubtfulError
 
 _BLANK = r"(?:\ *+(?:\#[^\n]*+)?+\n)*+"
 _TAIL = r"\ *+(?:(?<=\ )\#[^\n]*+)?+(?:\n|\Z)"
@@ -36,7 +37,7 @@ def read_plain(text: str, marks: Marks | None = None) -> dict[str, Any]:
     Raises NotPlainError: the careful reader must decide.
     """
     if len(text) > 2 * MAX_NODES and _most_nodes(text) > MAX_NODES:
-        raise NotPlainError(0)
+        raise NotPlainError(0, DoubtfulError("spec-nodes", str(MAX_NODES)))
     reader = _PlainReader(text, marks)
     start = _START.match(text)
     position, end = start.end() if start else 0, len(text)
@@ -97,7 +98,7 @@ class _PlainReader:
         elif opener is not None:
             node[part], end = self._flow(found)
         elif double is not None or single is not None:
-            node[part] = quoted_value(single if double is None else double, end)
+            node[part] = bounded(single if double is None else double, end)
         elif key is None:
             raise NotPlainError(end)
         else:
@@ -187,7 +188,7 @@ class _PlainReader:
 
     def _push(self, node: Any, column: int, offset: int) -> Any:
         if len(self.columns) >= MAX_DEPTH:
-            raise NotPlainError(offset)
+            raise NotPlainError(offset, DoubtfulError("spec-depth", str(MAX_DEPTH)))
         self.columns.append(column)
         self.nodes.append(node)
         return node
