@@ -47,7 +47,8 @@ def _head(builds: list[Build]) -> Iterator[str]:
 def _replacements(upstream: dict[str, Any], version: str) -> Iterator[str]:
     """Yield upstream's replacements, which Go does not inherit.
 
-    Kubernetes replaces its parts by folders; outside they are modules, v1.X.Y as v0.X.Y.
+    Kubernetes replaces its parts by folders; outside they are modules, v1.X.Y as v0.X.Y. Parts of
+    others, by folders too, have the version of the whole.
     """
     for row in upstream.get("Replace") or ():
         old, new = row["Old"]["Path"], row["New"]
@@ -55,3 +56,5 @@ def _replacements(upstream: dict[str, Any], version: str) -> Iterator[str]:
             yield f"replace {old} => {new['Path']} {new['Version']}"
         elif new["Path"].startswith("./staging/"):
             yield f"replace {old} => {old} v0{version.removeprefix('v1')}"
+        elif new["Path"].startswith("./"):
+            yield f"replace {old} => {old} {version}"

@@ -10,10 +10,22 @@ import yaml
 
 from lab.cluster.api import Api, Object
 from lab.cluster.programs import wait_until
-from lab.cluster.trees import Item
+from lab.cluster.trees import Item, Rendered
 
 CRD_SETS = ("prometheus-operator", "argo-cd", "flux")  # NFD's are in the trees themselves
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+RUNTIME_CLASS = {  # as distributions bring it that have one of their own
+    "apiVersion": "node.k8s.io/v1",
+    "kind": "RuntimeClass",
+    "metadata": {"name": "nvidia"},
+    "handler": "nvidia",
+}
+CAME_OF_IT = (
+    ("nfd.k8s-sigs.io/v1alpha1", "NodeFeature"),
+    ("apps/v1", "ReplicaSet"),
+    ("v1", "Pod"),
+    ("v1", "Node"),
+)
 KEPT = frozenset({"Namespace", "CustomResourceDefinition"})  # never pruned, as in sync/
 Crds = Callable[[str], list[Path]]
 
@@ -25,6 +37,14 @@ class Delivery:
         self.api = api
         self._crds = crds
         self.applied: dict[tuple[str, ...], Item] = {}
+
+    def deliver(self, rendered: Rendered) -> dict[str, Object]:
+        """Apply a whole tree to a cluster of its distribution, and prune what it does not have."""
+        if rendered.spec.kubernetes.distribution.has_runtime_class:
+            self.api.apply(RUNTIME_CLASS)
+        result = self.apply(rendered.items)
+        self.prune(rendered.items)
+        return result
 
     def apply(self, items: Sequence[Item]) -> dict[str, Object]:
         """Apply in order and return path -> object; every kind is served before its wave."""
@@ -54,15 +74,17 @@ class Delivery:
         return gone
 
     def clear(self) -> None:
-        """Delete all that was applied, with the pods and nodes that came of it."""
+        """Delete all that was applied, and what came of it: pods, nodes, found features."""
         self.prune([])
-        for folder in ("/apis/apps/v1/replicasets", "/api/v1/pods"):
-            for found in self.api.items(folder):
+        self.api.delete(self.api.path(RUNTIME_CLASS))
+        for kind in CAME_OF_IT:
+            if not self.api.serves(*kind):
+                continue
+            for found in self.api.items(self.api.folder(*kind)):
                 meta = found["metadata"]
-                prefix, _, plural = folder.rpartition("/")
-                self.api.delete(f"{prefix}/namespaces/{meta['namespace']}/{plural}/{meta['name']}")
-        for node in self.api.items("/api/v1/nodes"):
-            self.api.delete(f"/api/v1/nodes/{node['metadata']['name']}")
+                self.api.delete(
+                    f"{self.api.folder(*kind, meta.get('namespace', ''))}/{meta['name']}"
+                )
         wait_until("empty cluster", lambda: not self.api.items("/api/v1/pods"))
 
     def prepare(self, objects: Iterable[Object]) -> None:

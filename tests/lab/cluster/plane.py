@@ -21,6 +21,16 @@ Started: TypeAlias = tuple[Program, str]  # and its address or port
 TOKEN = "lab-administrator"
 USER = "lab-admin"
 AUTHORITY = "apiserver.crt"  # signed by itself, so it vouches for itself
+AUDIT_LOG = "audit.log"
+AUDIT_POLICY = {  # who of the service accounts asked for what, and whether it was allowed
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "Metadata", "userGroups": ["system:serviceaccounts"]},
+        {"level": "None"},
+    ],
+}
 TRIES = 3  # a port that was free can be taken before its program has it
 
 
@@ -125,6 +135,7 @@ def running(folder: Path, find: Find) -> Iterator[Plane]:
     """Run etcd and an API server until the block ends."""
     key = folder / "service-accounts.key"
     make_key(key)
+    (folder / "audit-policy.json").write_text(json.dumps(AUDIT_POLICY), encoding="utf-8")
     (folder / "tokens.csv").write_text(f'{TOKEN},{USER},{USER},"system:masters"\n')
     etcd, etcd_address = _tried(lambda: _etcd(find("etcd"), folder))
     with etcd:
@@ -201,6 +212,9 @@ def _server(program: Path, folder: Path, key: Path, etcd: str) -> Started:
         f"--token-auth-file={folder / 'tokens.csv'}",
         "--endpoint-reconciler-type=none",
         "--allow-privileged=true",
+        f"--audit-policy-file={folder / 'audit-policy.json'}",
+        f"--audit-log-path={folder / AUDIT_LOG}",
+        "--audit-log-mode=blocking-strict",  # a request is on record before it is answered
     ]
     server = Program("kube-apiserver", command, folder)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import time
@@ -33,12 +34,20 @@ def bound_to_parent(command: Sequence[str | Path], root: Path | None = None) -> 
     root takes rights that root has, and others in a user namespace of their own; entering one
     clears the tie to the parent, so it is made afterwards.
     """
-    tie = ["setpriv", "--pdeathsig", "KILL", "--"]
+    tie = [tool("setpriv"), "--pdeathsig", "KILL", "--"]
     words = [str(word) for word in command]
     if root is None:
         return [*tie, *words]
-    enter = [] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--"]
-    return [*enter, *tie, "unshare", f"--root={root}", "--", *words]
+    enter = [] if os.geteuid() == 0 else [tool("unshare"), "--map-root-user", "--"]
+    return [*enter, *tie, tool("unshare"), f"--root={root}", "--", *words]
+
+
+def tool(name: str) -> str:
+    """Return the path of a program of util-linux. Raises ProgramError: it is missing."""
+    found = shutil.which(name)
+    if found is None:
+        raise ProgramError(f"there is no {name} (util-linux)")
+    return found
 
 
 class Program:

@@ -82,7 +82,7 @@ def edited(name: str, changes: Mapping[str, Any], folder: Path) -> Rendered:
     assert document is not None
     data = copy.deepcopy(document.data)
     for pointer, value in changes.items():
-        _put(data, Pointer(pointer).parts, copy.deepcopy(value))
+        _put(data, Pointer(pointer).parts, value if value is ABSENT else copy.deepcopy(value))
     path = folder / "inventories" / name / "cluster.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")

@@ -1,0 +1,301 @@
+"""RBAC: every service account may do what its program does, and nothing else.
+
+The real programs of node feature discovery and the real GPU feature discovery run with the tokens
+of their accounts and the configuration that was rendered; what they asked for is in the server's
+audit log. The second scheduler runs in test_scheduling_second.py. Not run: the MIG manager, which
+cannot be built as a module; and the DCGM exporter, which needs DCGM. Their rights are compared with
+the table only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import boards
+from lab import rendered as taken
+from lab.cluster import containers
+from lab.cluster.api import Api, Object
+from lab.cluster.delivery import Delivery
+from lab.cluster.fixtures import GROUP, Simulate
+from lab.cluster.plane import Plane
+from lab.cluster.programs import Program, free_port
+from lab.cluster.rights import CLUSTER, Right, asked, granted, of_rule, written
+from lab.cluster.trees import Rendered, edited, example, examples
+from lab.laboratory import Laboratory
+from lab.node import boot, node_of
+
+pytestmark = [pytest.mark.xdist_group(GROUP), pytest.mark.usefixtures("controllers")]
+
+Find = Callable[[str], Path]
+WORKLOADS = ("DaemonSet", "Deployment")
+FEATURES, RULES = "nodefeatures.nfd.k8s-sigs.io", "nodefeaturerules.nfd.k8s-sigs.io"
+LEASES = "leases.coordination.k8s.io"
+MASTER_LEASE = "nfd-master.nfd.kubernetes.io"
+# What each program calls; sources stand with the components. A scheduler has the roles that
+# Kubernetes keeps for it, and its own lease.
+RIGHTS = {
+    "nfd-master": [
+        "* get,list,patch nodes",
+        f"* list,watch {FEATURES},{RULES}",
+        f"controllers create {LEASES}",
+        f"controllers get,update {LEASES} {MASTER_LEASE}",
+    ],
+    "nfd-gc": [
+        "* list,watch nodes",
+        f"* list,delete {FEATURES}",
+        "* list,delete noderesourcetopologies.topology.node.k8s.io",
+    ],
+    "nfd-worker": [f"agents get,create,update {FEATURES}", "agents get pods"],
+    "gpu-feature-discovery": [f"agents get,create,update {FEATURES}", "agents get pods"],
+    "mig-manager": ["* get,list,watch,patch nodes", "agents list pods"],
+    "dcgm-exporter": ["* list,watch pods"],
+    "gpu-scheduler": [
+        f"controllers create {LEASES}",
+        f"controllers get,update {LEASES} gpu-scheduler",
+        "kube-system get configmaps extension-apiserver-authentication",
+        "kube-system list,watch configmaps extension-apiserver-authentication",
+    ],
+}
+BUILT_IN = {"gpu-scheduler": ("system:kube-scheduler", "system:volume-scheduler")}
+DEVICES = "host-sys/bus/pci/devices"  # below the worker's root
+EVERYTHING = {
+    "/components/scheduler": True,
+    "/components/dcgm-exporter": {"perPodUsage": True},
+}
+
+
+def without_workloads(tree: Rendered) -> Rendered:
+    """Return a tree without what runs, so that only the lab runs programs."""
+    items = tuple(i for i in tree.items if i.object["kind"] not in WORKLOADS)
+    return Rendered(tree.spec, tree.plan, items)
+
+
+# ---------------------------------------------------------------- the table
+
+
+def test_accounts_may_do_what_the_table_says(
+    delivery: Delivery, plane: Plane, tmp_path: Path
+) -> None:
+    tree = edited("lab", EVERYTHING, tmp_path)
+    delivery.deliver(without_workloads(tree))
+    own = tree.spec.namespaces
+    names = {"agents": own.agents, "controllers": own.controllers}
+    accounts = {o["metadata"]["name"]: o["metadata"] for o in tree.of_kind("ServiceAccount")}
+    assert set(accounts) == set(RIGHTS)
+    for name, meta in accounts.items():
+        expected = list(written(RIGHTS[name], names))
+        built_in = set(_of_roles(plane.api, BUILT_IN.get(name, ())))
+        for namespace in (own.agents, own.controllers, "kube-system", "default"):
+            found = _own_rights(plane, meta["namespace"], name, namespace)
+            wanted = {r for where, r in expected if where in (CLUSTER, namespace)} | built_in
+            assert found == wanted, f"{name} in {namespace}"
+
+
+@pytest.mark.parametrize("name", examples())
+def test_examples_have_no_other_accounts(name: str) -> None:
+    names = {o["metadata"]["name"] for o in example(name).of_kind("ServiceAccount")}
+    assert names <= set(RIGHTS)
+
+
+def test_extended_resources_are_a_right_of_their_own(
+    delivery: Delivery, plane: Plane, tmp_path: Path
+) -> None:
+    options = {"/components/node-feature-discovery": {"extendedResources": True}}
+    tree = edited("lab", options, tmp_path)
+    delivery.deliver(without_workloads(tree))
+    controllers = tree.spec.namespaces.controllers
+    found = _own_rights(plane, controllers, "nfd-master", "default")
+    plain = {right for where, right in written(RIGHTS["nfd-master"], {}) if where == CLUSTER}
+    assert found == plain | {("patch", "nodes/status", "")}
+
+
+def test_kubectl_shows_the_same(delivery: Delivery, plane: Plane) -> None:
+    """The table is read through the API that is behind ``kubectl auth can-i --list``."""
+    tree = example("lab")
+    delivery.deliver(without_workloads(tree))
+    agents = tree.spec.namespaces.agents
+    user = f"--as=system:serviceaccount:{agents}:gpu-feature-discovery"
+    listed = plane.kubectl("auth", "can-i", "--list", "--no-headers", "-n", agents, user)
+    assert listed.returncode == 0, listed.stderr
+    ours = [line.split() for line in listed.stdout.splitlines() if FEATURES in line]
+    assert ours == [[FEATURES, "[]", "[]", "[get", "create", "update]"]]
+    for verb, answer in (("create", "yes"), ("delete", "no"), ("list", "no")):
+        said = plane.kubectl("auth", "can-i", verb, FEATURES, "-n", agents, user)
+        assert said.stdout.strip() == answer
+
+
+def _own_rights(plane: Plane, home: str, account: str, namespace: str) -> set[Right]:
+    """Return an account's rights beyond those that any account has."""
+    found = []
+    for name in (account, "default"):
+        api = plane.api.as_user(containers.token(plane, home, name))
+        found.append(granted(api, namespace))
+        api.close()
+    return found[0] - found[1]
+
+
+def _of_roles(api: Api, roles: tuple[str, ...]) -> Iterator[Right]:
+    for role in roles:
+        path = f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{role}"
+        for rule in api.get(path)["rules"]:
+            yield from of_rule(rule)
+
+
+# ---------------------------------------------------------------- the programs
+
+
+@pytest.fixture
+def master(
+    plane: Plane, delivery: Delivery, reader: Find, simulate: Simulate, tmp_path: Path
+) -> Iterator[Program]:
+    """Bring the tree of ``lab``, bare nodes for it, and the real nfd-master."""
+    tree = example("lab")
+    delivery.deliver(without_workloads(tree))
+    for node in simulate("lab", "--nodes", "1"):
+        plane.api.post("/api/v1/nodes", _bare(node))
+    leases = "/apis/coordination.k8s.io/v1/namespaces"
+    plane.api.delete(f"{leases}/{tree.spec.namespaces.controllers}/leases/{MASTER_LEASE}")
+    own = container_of(plane, tree, "nfd-master", "gpu-t4-01")
+    with _start(plane, own, tmp_path / "master", reader) as program:
+        yield program
+
+
+def test_worker_finds_the_vendor_and_master_labels_the_node(
+    plane: Plane, master: Program, reader: Find, tmp_path: Path
+) -> None:
+    """The label by which charts of others find GPU nodes, which ``simulate`` predicts."""
+    tree, node, root = example("lab"), "gpu-nb-01", tmp_path / "worker"
+    put_device(root / DEVICES / "0000:07:00.0", vendor="0x10de")
+    label = "feature.node.kubernetes.io/pci-10de.present"
+    own = container_of(plane, tree, "nfd-worker", node)
+    with _start(plane, own, root, reader):
+        master.wait_for("label", lambda: _labels(plane.api, node).get(label) == "true")
+    put_device(root / DEVICES / "0000:08:00.0", vendor="0x1002")
+    with _start(plane, own, root, reader) as worker:
+        other = label.replace("10de", "1002")
+        master.wait_for("label", lambda: _labels(plane.api, node).get(other) == "true")
+        spaces = tree.spec.namespaces
+        assert_no_more_than_asked_for(plane, "nfd-worker", spaces.agents, worker.output)
+    assert_no_more_than_asked_for(plane, "nfd-master", spaces.controllers, master.output)
+    assert _labels(plane.api, "gpu-t4-01").get(label) is None
+
+
+@pytest.mark.parametrize("pool_name", [pool.name for pool in example("lab").spec.pools])
+def test_predicted_labels_reach_the_node(
+    plane: Plane, master: Program, laboratory: Laboratory, pool_name: str
+) -> None:
+    """Real GPU feature discovery and real nfd-master, each with its own token: the whole way."""
+    tree = example("lab")
+    pool = next(p for p in tree.spec.pools if p.name == pool_name)
+    name = f"gpu-feature-discovery-{pool_name}"
+    node = {"notebooks": "gpu-nb-01", "inference": "gpu-t4-01"}[pool_name]
+    own = container_of(plane, tree, name, node)
+    _post_feature(plane.api, tree, f"nvidia-features-for-{node}", node)  # it has run before
+    here = node_of(pool, boards.played(pool.gpu))
+    sandbox = laboratory.sandbox
+    boot(sandbox, here, sees_whole_pci=taken.container(tree.plan, name).has_sys_admin)
+    assert laboratory.cut(tree.plan, pool, here).complaint == ""
+    for path, text in own.files.items():
+        sandbox.write(f"/{path}", text)
+    environment = {k: v for k, v in own.environment.items() if k != "PATH"}
+    process = sandbox.start(["gpu-feature-discovery"], environment)
+    try:
+        expected = pool.prediction.labels
+        master.wait_for("labels", lambda: expected.items() <= _labels(plane.api, node).items(), 20)
+    finally:
+        process.terminate()
+        output = process.communicate(timeout=20)[1]
+    found = {
+        key: value
+        for key, value in _labels(plane.api, node).items()
+        if key.startswith("nvidia.com/")
+    }
+    unknown = set(found) - set(expected)
+    assert unknown <= set(pool.prediction.unknown_labels)
+    answers = asked(plane, tree.spec.namespaces.agents, "gpu-feature-discovery")
+    assert all(answers.values()), output
+    assert ("update", FEATURES) in {(verb, resource) for _, verb, resource in answers}
+
+
+def test_collector_deletes_what_is_left_of_a_node(
+    plane: Plane, delivery: Delivery, reader: Find, simulate: Simulate, tmp_path: Path
+) -> None:
+    tree = example("lab")
+    delivery.deliver(without_workloads(tree))
+    (node, *_) = simulate("lab", "--nodes", "1")
+    plane.api.post("/api/v1/nodes", _bare(node))
+    for name in (node["metadata"]["name"], "gone"):
+        folder = _post_feature(plane.api, tree, name, name)
+    own = container_of(plane, tree, "nfd-gc", node["metadata"]["name"])
+    with _start(plane, own, tmp_path, reader) as program:
+        program.wait_for("deletion", lambda: plane.api.find(f"{folder}/gone") is None)
+        plane.api.delete(f"/api/v1/nodes/{node['metadata']['name']}")
+        program.wait_for("deletion", lambda: not plane.api.items(folder))
+        controllers = tree.spec.namespaces.controllers
+        assert_no_more_than_asked_for(plane, "nfd-gc", controllers, program.output)
+
+
+def assert_no_more_than_asked_for(plane: Plane, account: str, home: str, log: str) -> None:
+    """Fail where a program was refused anything, or never asked for what it may do."""
+    found = asked(plane, home, account)
+    vain = {request for request, is_allowed in found.items() if not is_allowed}
+    assert not vain, f"{account} asked in vain for {vain}\n{log[-2000:]}"
+    used = {(verb, resource) for _, verb, resource in found}
+    assert used == {(verb, resource) for _, (verb, resource, _) in written(RIGHTS[account], {})}
+
+
+def _post_feature(api: Api, tree: Rendered, name: str, node: str) -> str:
+    """Create an empty NodeFeature and return its folder."""
+    labels = {"nfd.node.kubernetes.io/node-name": node}
+    feature = {
+        "apiVersion": "nfd.k8s-sigs.io/v1alpha1",
+        "kind": "NodeFeature",
+        "metadata": {"name": name, "namespace": tree.spec.namespaces.agents, "labels": labels},
+        "spec": {},
+    }
+    folder = api.path(feature).rpartition("/")[0]
+    api.post(folder, feature)
+    return folder
+
+
+def put_device(folder: Path, *, vendor: str) -> None:
+    """Write the files of a 3D controller that the worker demands."""
+    folder.mkdir(parents=True)
+    numbers = {"class": "0x030200", "vendor": vendor, "device": "0x20b0"}
+    for name, number in {
+        **numbers,
+        "subsystem_vendor": vendor,
+        "subsystem_device": "0x144e",
+    }.items():
+        (folder / name).write_text(f"{number}\n")
+
+
+def container_of(plane: Plane, tree: Rendered, name: str, node: str) -> containers.Container:
+    """Create a pod of a workload on a node and return its container."""
+    workload = next(o for o in tree.of_kind(*WORKLOADS) if o["metadata"]["name"] == name)
+    return containers.container(plane, tree, workload, node)
+
+
+def _start(plane: Plane, own: containers.Container, root: Path, reader: Find) -> Program:
+    """Start a program of node feature discovery; its port would be its pod's own."""
+    root.mkdir(exist_ok=True)
+    return containers.start(plane, own, root, reader(own.command[0]), [f"-port={free_port()}"])
+
+
+def _labels(api: Api, node: str) -> dict[str, str]:
+    labels: dict[str, str] = api.get(f"/api/v1/nodes/{node}")["metadata"]["labels"]
+    return labels
+
+
+def _bare(node: Object) -> dict[str, Any]:
+    """Return a simulated node as it is before anything has been discovered on it."""
+    labels = {
+        key: value
+        for key, value in node["metadata"]["labels"].items()
+        if not key.startswith(("nvidia.com/", "feature.node.kubernetes.io/"))
+    }
+    return {**node, "metadata": {**node["metadata"], "labels": labels}}
