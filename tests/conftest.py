@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from hypothesis import settings
 
 from readers import crd, golang, programs
 from readers import crds as crd_sets
 from readers.table import Group, table
+
+# Time limits belong to benchmarks; in CI the same examples are drawn every time.
+settings.register_profile("gpugen", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("gpugen")
 
 HOW = "python tests/readers/build.py"
 
