@@ -12,8 +12,9 @@ from ruamel.yaml import YAML
 from gpugen.reading.careful import CarefulReader
 from gpugen.reading.faults import Faults
 from gpugen.reading.flow import NotPlainError
-from gpugen.reading.marks import ROOT_MARK, Marks
+from gpugen.reading.marks import ROOT_MARK, Marks, Notes
 from gpugen.reading.plain import read_plain
+from gpugen.reading.scalars import DoubtfulError
 from gpugen.reading.source import Source
 from gpugen.reading.text import decode
 from gpugen.yaml_text import to_yaml
@@ -59,7 +60,7 @@ def carefully(text: str) -> CarefulReader:
 
 def plainly(text: str, marks: Marks | None = None) -> Any:
     try:
-        return read_plain(text, marks)
+        return read_plain(text, Notes(marks))
     except NotPlainError:
         return None
 
@@ -75,11 +76,13 @@ def places(node: Any, marks: Marks, pointer: str = "") -> dict[str, tuple[int, i
     return found
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=700, deadline=None)
 @given(TEXTS)
 @example("a: 1\n- b\n")
 @example("a:\n- b\nc: 1\n")
 @example("a: [b,\n c]\n")
+@example('{"a":b}\n---\n')
+@example('{"a":b} # c\n\n# d')
 def test_what_the_plain_reader_takes_the_careful_one_reads_alike(text: str) -> None:
     text, findings = decode(text.encode(), "cluster.yaml")
     marks: Marks = {}
@@ -94,7 +97,23 @@ def test_what_the_plain_reader_takes_the_careful_one_reads_alike(text: str) -> N
     assert careful.marks[ROOT_MARK] == marks[ROOT_MARK]
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=500, deadline=None)
+@given(TEXTS)
+@example("a: 1.5\nb: [NO, {c: 010}]\nd: NO\n")
+def test_doubtful_values_are_the_same_to_both_readers(text: str) -> None:
+    doubts: list[tuple[int, DoubtfulError]] = []
+    text, findings = decode(text.encode(), "cluster.yaml")
+    try:
+        read_plain(text, Notes(doubts=doubts))
+    except NotPlainError:
+        return
+    plain = Faults("cluster.yaml", text)
+    for offset, doubt in doubts:
+        plain.add(doubt.id, offset, *doubt.values)
+    assert findings or carefully(text).faults.found == plain.found
+
+
+@settings(max_examples=400, deadline=None)
 @given(TEXTS)
 def test_what_is_accepted_means_the_same_to_another_loader(text: str) -> None:
     source = Source(Path("cluster.yaml"), text.encode())
@@ -136,7 +155,7 @@ PLAIN_DATA = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.dictionaries(st.text("abcdef", min_size=1), PLAIN_DATA, min_size=1, max_size=4))
 def test_what_gpugen_writes_it_reads_back(data: dict[str, Any]) -> None:
     source = Source(Path("cluster.yaml"), to_yaml(data).encode())

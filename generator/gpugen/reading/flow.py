@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from gpugen.reading.faults import MAX_DEPTH, MAX_SCALAR
-from gpugen.reading.marks import Marks
+from gpugen.reading.marks import Notes
 from gpugen.reading.scalars import DoubtfulError, resolve
 
 _GAP = r"(?:[ \n]|(?<=[ \n])\#[^\n]*+)*+"
@@ -27,13 +28,17 @@ class NotPlainError(Exception):
         self.doubt = doubt
 
 
-def bare_value(text: str, offset: int) -> str | int | bool | None:
-    """Return what an unquoted scalar means; declines the doubtful and the very long."""
-    bounded(text, offset)
+def bare_value(text: str, offset: int, notes: Notes) -> str | int | bool | None:
+    """Return what an unquoted scalar means; declines or notes the doubtful, declines the long."""
+    if len(text) > MAX_SCALAR:
+        bounded(text, offset)
     try:
         return resolve(text)
     except DoubtfulError as doubt:
-        raise NotPlainError(offset, doubt) from None
+        if notes.doubts is None:
+            raise NotPlainError(offset, doubt) from None
+        notes.doubts.append((offset, doubt))
+        return text
 
 
 def bounded(text: str, offset: int) -> str:
@@ -46,12 +51,20 @@ def bounded(text: str, offset: int) -> str:
 
 def checked_key(key: str, is_quoted: bool, offset: int) -> str:
     """Return the key; declines one that is not text."""
-    if not is_quoted and type(bare_value(key, offset)) is not str:
+    if not is_quoted and not _is_text(key):
         raise NotPlainError(offset)
     return key
 
 
-def read_flow(text: str, position: int, depth: int, marks: Marks | None) -> tuple[Any, int]:
+@lru_cache(maxsize=4096)
+def _is_text(key: str) -> bool:
+    try:
+        return isinstance(resolve(key), str)
+    except DoubtfulError:
+        return False
+
+
+def read_flow(text: str, position: int, depth: int, notes: Notes) -> tuple[Any, int]:
     """Return the collection whose opening bracket stands before ``position``, and its end.
 
     depth: collections that are open around it. Raises NotPlainError.
@@ -59,11 +72,11 @@ def read_flow(text: str, position: int, depth: int, marks: Marks | None) -> tupl
     if depth >= MAX_DEPTH:
         raise NotPlainError(position - 1, DoubtfulError("spec-depth", str(MAX_DEPTH)))
     if text[position - 1] == "[":
-        return _sequence(text, position, depth + 1, marks)
-    return _mapping(text, position, depth + 1, marks)
+        return _sequence(text, position, depth + 1, notes)
+    return _mapping(text, position, depth + 1, notes)
 
 
-def _sequence(text: str, position: int, depth: int, marks: Marks | None) -> tuple[list[Any], int]:
+def _sequence(text: str, position: int, depth: int, notes: Notes) -> tuple[list[Any], int]:
     items: list[Any] = []
     while True:
         found = _ITEM.match(text, position)
@@ -73,19 +86,17 @@ def _sequence(text: str, position: int, depth: int, marks: Marks | None) -> tupl
         position = found.end()
         if closer is not None:
             return items, position
-        value, position = _value(text, found, (opener, double, single, word), depth, marks)
-        if marks is not None:
+        value, position = _value(text, found, (opener, double, single, word), depth, notes)
+        if notes.marks is not None:
             start = _start(found, 2)
-            marks[id(items), len(items)] = (start, start)
+            notes.marks[id(items), len(items)] = (start, start)
         items.append(value)
         is_closed, position = _next(text, position, "]")
         if is_closed:
             return items, position
 
 
-def _mapping(
-    text: str, position: int, depth: int, marks: Marks | None
-) -> tuple[dict[str, Any], int]:
+def _mapping(text: str, position: int, depth: int, notes: Notes) -> tuple[dict[str, Any], int]:
     entries: dict[str, Any] = {}
     while True:
         found = _ENTRY.match(text, position)
@@ -98,10 +109,10 @@ def _mapping(
         key = checked_key(bare or quoted, quoted is not None, position)
         if key in entries:
             raise NotPlainError(position)
-        value, position = _value(text, found, (opener, double, single, word), depth, marks)
-        if marks is not None:
+        value, position = _value(text, found, (opener, double, single, word), depth, notes)
+        if notes.marks is not None:
             start = found.start(2) if quoted is None else found.start(3) - 1
-            marks[id(entries), key] = (start, _start(found, 4))
+            notes.marks[id(entries), key] = (start, _start(found, 4))
         entries[key] = value
         is_closed, position = _next(text, position, "}")
         if is_closed:
@@ -113,15 +124,15 @@ def _value(
     found: re.Match[str],
     groups: tuple[str | None, str | None, str | None, str | None],
     depth: int,
-    marks: Marks | None,
+    notes: Notes,
 ) -> tuple[Any, int]:
     """Return a value and where it ends."""
     opener, double, single, word = groups
     position = found.end()
     if opener is not None:
-        return read_flow(text, position, depth, marks)
+        return read_flow(text, position, depth, notes)
     if word is not None:
-        return bare_value(word, position - len(word)), position
+        return bare_value(word, position - len(word), notes), position
     quoted = single if double is None else double
     assert quoted is not None
     return bounded(quoted, position), position

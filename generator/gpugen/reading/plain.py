@@ -11,7 +11,7 @@ from typing import Any
 
 from gpugen.reading.faults import MAX_DEPTH, MAX_NODES
 from gpugen.reading.flow import NotPlainError, bare_value, bounded, checked_key, read_flow
-from gpugen.reading.marks import ROOT_MARK, Marks
+from gpugen.reading.marks import NO_NOTES, ROOT_MARK, Notes
 from gpugen.reading.scalars import DoubtfulError
 
 _BLANK = r"(?:\ *+(?:\#[^\n]*+)?+\n)*+"
@@ -28,17 +28,18 @@ _LINE = re.compile(
     + _TAIL
     + ")"
 )
+_NOTHING = re.compile(_BLANK + r"\ *+(?:\#[^\n]*+)?+")
 _REST = re.compile(_TAIL)
 
 
-def read_plain(text: str, marks: Marks | None = None) -> dict[str, Any]:
-    """Return the mapping that the text holds; ``marks``, if given, is filled.
+def read_plain(text: str, notes: Notes = NO_NOTES) -> dict[str, Any]:
+    """Return the mapping that the text holds.
 
     Raises NotPlainError: the careful reader must decide.
     """
     if len(text) > 2 * MAX_NODES and _most_nodes(text) > MAX_NODES:
         raise NotPlainError(0, DoubtfulError("spec-nodes", str(MAX_NODES)))
-    reader = _PlainReader(text, marks)
+    reader = _PlainReader(text, notes)
     start = _START.match(text)
     position, end = start.end() if start else 0, len(text)
     if text.startswith("{", position):
@@ -62,11 +63,12 @@ def _most_nodes(text: str) -> int:
 class _PlainReader:
     """The block collections that are open, outermost first, and the key that awaits its value."""
 
-    __slots__ = ("columns", "marks", "nodes", "pending", "root", "text")
+    __slots__ = ("columns", "marks", "nodes", "notes", "pending", "root", "text")
 
-    def __init__(self, text: str, marks: Marks | None) -> None:
+    def __init__(self, text: str, notes: Notes) -> None:
         self.text = text
-        self.marks = marks
+        self.notes = notes
+        self.marks = notes.marks
         self.root: dict[str, Any] = {}
         self.columns = [0]
         self.nodes: list[Any] = [self.root]
@@ -74,10 +76,9 @@ class _PlainReader:
 
     def document(self, position: int) -> dict[str, Any]:
         """Read a document that is one mapping in braces, such as JSON."""
-        value, end = read_flow(self.text, position, 0, self.marks)
+        value, end = read_flow(self.text, position, 0, self.notes)
         rest = _REST.match(self.text, end)
-        after = _START.match(self.text, rest.end()) if rest else None
-        if after is None or after.end() < len(self.text) or not value:
+        if rest is None or not _NOTHING.fullmatch(self.text, rest.end()) or not value:
             raise NotPlainError(end)
         if self.marks is not None:
             self.marks[ROOT_MARK] = (position - 1, position - 1)
@@ -94,7 +95,7 @@ class _PlainReader:
         self.pending = None
         end = found.end()
         if word is not None:
-            node[part] = bare_value(word, found.start(8))
+            node[part] = bare_value(word, found.start(8), self.notes)
         elif opener is not None:
             node[part], end = self._flow(found)
         elif double is not None or single is not None:
@@ -132,7 +133,7 @@ class _PlainReader:
 
     def _flow(self, found: re.Match[str]) -> tuple[Any, int]:
         """Read a collection in brackets and the rest of the line in which it ends."""
-        value, end = read_flow(self.text, found.end(), len(self.columns), self.marks)
+        value, end = read_flow(self.text, found.end(), len(self.columns), self.notes)
         rest = _REST.match(self.text, end)
         if rest is None:
             raise NotPlainError(end)

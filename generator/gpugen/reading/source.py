@@ -11,8 +11,9 @@ from gpugen.model.finding import Location
 from gpugen.model.record import record
 from gpugen.reading.faults import MAX_BYTES, MAX_CAREFUL, Faults, Lines
 from gpugen.reading.flow import NotPlainError
-from gpugen.reading.marks import ROOT_MARK, Marks
+from gpugen.reading.marks import ROOT_MARK, Marks, Notes
 from gpugen.reading.plain import read_plain
+from gpugen.reading.scalars import DoubtfulError
 from gpugen.reading.text import decode
 
 
@@ -56,30 +57,43 @@ class Source:
         if self._careful is not None:
             return self._careful
         marks: Marks = {}
-        root = read_plain(self._text, marks)
+        root = read_plain(self._text, Notes(marks))
         return Places(root, marks, Lines(self._text), self.path.as_posix())
 
     def _read(self) -> None:
         try:
             self.data = read_plain(self._text)
         except NotPlainError as reason:
-            self._read_carefully(reason)
+            faults = Faults(self.path.as_posix(), self._text)
+            if reason.doubt is None or not _note_doubts(faults, self._text):
+                self._read_carefully(faults, reason)
+            self.findings = faults.found
 
-    def _read_carefully(self, reason: NotPlainError) -> None:
+    def _read_carefully(self, faults: Faults, reason: NotPlainError) -> None:
         from gpugen.reading.careful import CarefulReader
 
-        faults = Faults(self.path.as_posix(), self._text)
         if len(self._text) > MAX_CAREFUL:
             _refuse_long(faults, reason)
-        else:
-            reader = CarefulReader(self._text, faults)
-            reader.read()
-            if not faults.found:
-                _judge_root(reader.root, faults)
-            if not faults.found:
-                self.data = reader.root
-                self._careful = Places(reader.root, reader.marks, Lines(self._text), faults.path)
-        self.findings = faults.found
+            return
+        reader = CarefulReader(self._text, faults)
+        reader.read()
+        if not faults.found:
+            _judge_root(reader.root, faults)
+        if not faults.found:
+            self.data = reader.root
+            self._careful = Places(reader.root, reader.marks, Lines(self._text), faults.path)
+
+
+def _note_doubts(faults: Faults, text: str) -> bool:
+    """Note every doubtful value of a text that is plain otherwise; return whether it is."""
+    doubts: list[tuple[int, DoubtfulError]] = []
+    try:
+        read_plain(text, Notes(doubts=doubts))
+    except NotPlainError:
+        return False
+    for offset, doubt in doubts:
+        faults.add(doubt.id, offset, *doubt.values)
+    return True
 
 
 def _refuse_long(faults: Faults, reason: NotPlainError) -> None:

@@ -9,17 +9,21 @@ from typing import Any
 
 from gpugen.validation.combined import combined_schema
 
+MANY = 200  # items from which on it pays to ask the native engine first
+
 
 @cache
 def native_verdict() -> Callable[[Any], bool] | None:
     """Return the native engine's yes or no; None where it is not installed."""
+    return _native(combined_schema())
+
+
+def _native(schema: dict[str, Any]) -> Callable[[Any], bool] | None:
     try:
         from jsonschema_rs import Draft202012Validator
     except ImportError:
         return None
-    verdict: Callable[[Any], bool] = Draft202012Validator(
-        combined_schema(), retriever=_refuse
-    ).is_valid
+    verdict: Callable[[Any], bool] = Draft202012Validator(schema, retriever=_refuse).is_valid
     return verdict
 
 
@@ -38,8 +42,21 @@ def _reference() -> Any:
     from jsonschema.validators import extend
     from referencing import Registry
 
-    engine = extend(Draft202012Validator, {"uniqueItems": _unique_items, "required": _required})
+    engine = extend(
+        Draft202012Validator, {"uniqueItems": _unique_items, "required": _required, "items": _items}
+    )
     return engine(combined_schema(), registry=Registry())
+
+
+def _items(engine: Any, wanted: Any, items: Any, _: Any) -> Iterator[Any]:
+    """Look at the items of a list; of a long one, only at those that the native engine refuses."""
+    if not isinstance(items, list):
+        return
+    schema = {"$defs": combined_schema()["$defs"], "allOf": [wanted]}
+    is_fine = _native(schema) if len(items) > MANY else None
+    for index, item in enumerate(items):
+        if is_fine is None or not is_fine(item):
+            yield from engine.descend(item, wanted, path=index)
 
 
 def _unique_items(_: Any, is_wanted: bool, items: Any, __: Any) -> Iterator[Any]:
