@@ -11,7 +11,7 @@ PAGES = tuple(sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]))
 MORE = "…"  # in claimed output: anything, in a line or as lines
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_NAMED = re.compile(r"^`([^`\n]+)`[^`\n]*:\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_NAMED = re.compile(r"^`([^`\n]+)`[^\n]*:\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
