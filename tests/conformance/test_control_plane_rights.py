@@ -23,7 +23,7 @@ from lab.cluster.delivery import Delivery
 from lab.cluster.fixtures import GROUP, Simulate
 from lab.cluster.plane import Plane
 from lab.cluster.programs import Program, free_port
-from lab.cluster.rights import CLUSTER, Right, asked, granted, of_rule, written
+from lab.cluster.rights import CLUSTER, Right, asked, granted, mark, of_rule, written
 from lab.cluster.trees import Rendered, edited, example, examples
 from lab.laboratory import Laboratory
 from lab.node import boot, node_of
@@ -149,8 +149,19 @@ def _of_roles(api: Api, roles: tuple[str, ...]) -> Iterator[Right]:
 
 
 @pytest.fixture
+def before(plane: Plane) -> int:
+    """Return where the audit log ended before the test."""
+    return mark(plane)
+
+
+@pytest.fixture
 def master(
-    plane: Plane, delivery: Delivery, reader: Find, simulate: Simulate, tmp_path: Path
+    plane: Plane,
+    delivery: Delivery,
+    reader: Find,
+    simulate: Simulate,
+    tmp_path: Path,
+    before: int,
 ) -> Iterator[Program]:
     """Bring the tree of ``lab``, bare nodes for it, and the real nfd-master."""
     tree = example("lab")
@@ -165,7 +176,7 @@ def master(
 
 
 def test_worker_finds_the_vendor_and_master_labels_the_node(
-    plane: Plane, master: Program, reader: Find, tmp_path: Path
+    plane: Plane, before: int, master: Program, reader: Find, tmp_path: Path
 ) -> None:
     """The label by which charts of others find GPU nodes, which ``simulate`` predicts."""
     tree, node, root = example("lab"), "gpu-nb-01", tmp_path / "worker"
@@ -179,22 +190,31 @@ def test_worker_finds_the_vendor_and_master_labels_the_node(
         other = label.replace("10de", "1002")
         master.wait_for("label", lambda: _labels(plane.api, node).get(other) == "true")
         spaces = tree.spec.namespaces
-        assert_no_more_than_asked_for(plane, "nfd-worker", spaces.agents, worker.output)
-    assert_no_more_than_asked_for(plane, "nfd-master", spaces.controllers, master.output)
+        assert_no_more_than_asked_for(plane, "nfd-worker", spaces.agents, before, worker.output)
+    assert_no_more_than_asked_for(plane, "nfd-master", spaces.controllers, before, master.output)
     assert _labels(plane.api, "gpu-t4-01").get(label) is None
 
 
-@pytest.mark.parametrize("pool_name", [pool.name for pool in example("lab").spec.pools])
+@pytest.mark.parametrize(
+    ("pool_name", "node", "verb"),
+    [("notebooks", "gpu-nb-01", "update"), ("inference", "gpu-t4-01", "create")],
+)
 def test_predicted_labels_reach_the_node(
-    plane: Plane, master: Program, laboratory: Laboratory, pool_name: str
+    plane: Plane,
+    before: int,
+    master: Program,
+    laboratory: Laboratory,
+    pool_name: str,
+    node: str,
+    verb: str,
 ) -> None:
     """Real GPU feature discovery and real nfd-master, each with its own token: the whole way."""
     tree = example("lab")
     pool = next(p for p in tree.spec.pools if p.name == pool_name)
     name = f"gpu-feature-discovery-{pool_name}"
-    node = {"notebooks": "gpu-nb-01", "inference": "gpu-t4-01"}[pool_name]
     own = container_of(plane, tree, name, node)
-    _post_feature(plane.api, tree, f"nvidia-features-for-{node}", node)  # it has run before
+    if verb == "update":  # it has run before
+        _post_feature(plane.api, tree, f"nvidia-features-for-{node}", node)
     here = node_of(pool, boards.played(pool.gpu))
     sandbox = laboratory.sandbox
     boot(sandbox, here, sees_whole_pci=taken.container(tree.plan, name).has_sys_admin)
@@ -216,13 +236,19 @@ def test_predicted_labels_reach_the_node(
     }
     unknown = set(found) - set(expected)
     assert unknown <= set(pool.prediction.unknown_labels)
-    answers = asked(plane, tree.spec.namespaces.agents, "gpu-feature-discovery")
+    answers = asked(plane, tree.spec.namespaces.agents, "gpu-feature-discovery", before)
     assert all(answers.values()), output
-    assert ("update", FEATURES) in {(verb, resource) for _, verb, resource in answers}
+    used = {(verb, resource) for _, verb, resource in answers}
+    assert used == {("get", FEATURES), (verb, FEATURES), ("get", "pods")}
 
 
 def test_collector_deletes_what_is_left_of_a_node(
-    plane: Plane, delivery: Delivery, reader: Find, simulate: Simulate, tmp_path: Path
+    plane: Plane,
+    before: int,
+    delivery: Delivery,
+    reader: Find,
+    simulate: Simulate,
+    tmp_path: Path,
 ) -> None:
     tree = example("lab")
     delivery.deliver(without_workloads(tree))
@@ -236,12 +262,14 @@ def test_collector_deletes_what_is_left_of_a_node(
         plane.api.delete(f"/api/v1/nodes/{node['metadata']['name']}")
         program.wait_for("deletion", lambda: not plane.api.items(folder))
         controllers = tree.spec.namespaces.controllers
-        assert_no_more_than_asked_for(plane, "nfd-gc", controllers, program.output)
+        assert_no_more_than_asked_for(plane, "nfd-gc", controllers, before, program.output)
 
 
-def assert_no_more_than_asked_for(plane: Plane, account: str, home: str, log: str) -> None:
+def assert_no_more_than_asked_for(
+    plane: Plane, account: str, home: str, since: int, log: str
+) -> None:
     """Fail where a program was refused anything, or never asked for what it may do."""
-    found = asked(plane, home, account)
+    found = asked(plane, home, account, since)
     vain = {request for request, is_allowed in found.items() if not is_allowed}
     assert not vain, f"{account} asked in vain for {vain}\n{log[-2000:]}"
     used = {(verb, resource) for _, verb, resource in found}

@@ -48,11 +48,21 @@ def of_rule(rule: dict[str, Any]) -> Iterator[Right]:
                     yield verb, f"{resource}.{group}" if group else resource, name
 
 
-def asked(plane: Plane, namespace: str, account: str) -> dict[tuple[str, str, str], bool]:
-    """Return what an account asked for: (namespace, verb, resource.group) -> it was allowed."""
+def mark(plane: Plane) -> int:
+    """Return where the audit log ends now."""
+    return (plane.folder / AUDIT_LOG).stat().st_size
+
+
+def asked(
+    plane: Plane, namespace: str, account: str, since: int
+) -> dict[tuple[str, str, str], bool]:
+    """Return what an account asked for: (namespace, verb, resource.group) -> it was allowed.
+
+    since: what ``mark`` returned before the account's program was started.
+    """
     user = f"system:serviceaccount:{namespace}:{account}"
     found: dict[tuple[str, str, str], bool] = {}
-    for line in (plane.folder / AUDIT_LOG).read_text(encoding="utf-8").splitlines():
+    for line in (plane.folder / AUDIT_LOG).read_bytes()[since:].splitlines():
         event = json.loads(line)
         reference = event.get("objectRef")
         if event["user"]["username"] != user or not reference or "resource" not in reference:

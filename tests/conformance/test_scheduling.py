@@ -1,0 +1,218 @@
+"""The fleet as ``gpugen simulate`` prints it, the real controllers and the real scheduler on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpugen.model.spec import NodePool
+from lab.cluster import workloads
+from lab.cluster.api import Api, Object
+from lab.cluster.delivery import Delivery
+from lab.cluster.fixtures import GROUP, Simulate
+from lab.cluster.plane import Plane
+from lab.cluster.programs import wait_until
+from lab.cluster.trees import Rendered, edited, example, examples
+
+pytestmark = [
+    pytest.mark.xdist_group(GROUP),
+    pytest.mark.usefixtures("controllers", "kwok", "scheduler"),
+]
+
+NODES = "/api/v1/nodes"
+PODS = "/api/v1/pods"
+POOLS = [
+    pytest.param(name, pool, id=f"{name}-{pool.name}")
+    for name in examples()
+    for pool in example(name).spec.pools
+]
+TAINTS = [
+    {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},
+    {"key": "lab.example/reserved", "effect": "NoExecute"},
+    {"key": "lab.example/wish", "effect": "PreferNoSchedule"},
+]
+
+
+@pytest.fixture
+def api(plane: Plane, delivery: Delivery) -> Iterator[Api]:
+    """Return a connection to an empty cluster, which is empty again afterwards."""
+    yield plane.api
+
+
+def put_nodes(api: Api, nodes: list[Object]) -> None:
+    """Create nodes and wait until KWOK has made them ready and the controllers agree."""
+    for node in nodes:
+        api.post(NODES, node)
+    wait_until("ready nodes", lambda: all(map(_is_ready, api.items(NODES))))
+
+
+def _is_ready(node: Object) -> bool:
+    conditions = {c["type"]: c["status"] for c in node["status"].get("conditions", ())}
+    keys = {taint["key"] for taint in node["spec"].get("taints", ())}
+    return conditions.get("Ready") == "True" and "node.kubernetes.io/not-ready" not in keys
+
+
+# ---------------------------------------------------------------- nodes
+
+
+@pytest.mark.parametrize("name", examples())
+def test_nodes_are_as_predicted(api: Api, simulate: Simulate, name: str) -> None:
+    """Labels, taints and allocatable, read back after KWOK and the controllers have had them."""
+    put_nodes(api, simulate(name))
+    found = api.items(NODES)
+    for pool in example(name).spec.pools:
+        own = [n for n in found if n["metadata"]["labels"]["gpugen/pool"] == pool.name]
+        assert own
+        for node in own:
+            labels, prediction = node["metadata"]["labels"], pool.prediction
+            assert pool.prediction.labels.items() <= labels.items()
+            assert example(name).plan.node_labels[pool.name].items() <= labels.items()
+            for amounts in (node["status"]["allocatable"], node["status"]["capacity"]):
+                units = {k: int(v) for k, v in amounts.items() if k.startswith("nvidia.com/")}
+                assert units == prediction.capacity
+            taints = {(t["key"], t.get("value", ""), t["effect"]) for t in _taints(node)}
+            assert taints == {(t.key, t.value, t.effect) for t in pool.taints}
+    assert len(found) == len({n["metadata"]["name"] for n in simulate(name)})
+
+
+def _taints(node: Object) -> list[dict[str, str]]:
+    taints: list[dict[str, str]] = node["spec"].get("taints", [])
+    return taints
+
+
+# ---------------------------------------------------------------- DaemonSets
+
+
+@pytest.mark.parametrize("name", examples())
+def test_agents_run_on_exactly_their_pools(
+    api: Api, delivery: Delivery, simulate: Simulate, name: str
+) -> None:
+    put_nodes(api, [*simulate(name, "--nodes", "2"), workloads.PLAIN_NODE])
+    delivery.deliver(example(name))
+    assert_placed(api, example(name))
+
+
+def test_agents_run_whatever_the_taints(
+    api: Api, delivery: Delivery, simulate: Simulate, tmp_path: Path
+) -> None:
+    tree = edited("lab", {"/pools/0/taints": TAINTS, "/pools/1/taints": TAINTS}, tmp_path)
+    nodes = simulate("lab", "--nodes", "2", root=tmp_path)
+    assert all(len(node["spec"]["taints"]) == 3 for node in nodes)
+    put_nodes(api, nodes)
+    delivery.deliver(tree)
+    assert_placed(api, tree, controllers=False)  # those tolerate no such taint, and need not
+
+
+def assert_placed(api: Api, tree: Rendered, *, controllers: bool = True) -> None:
+    """Wait until every agent runs, and compare where with the plan; then the controllers."""
+    nodes = api.items(NODES)
+    pools = {n["metadata"]["name"]: n["metadata"]["labels"].get("gpugen/pool") for n in nodes}
+    for placed in tree.plan.objects:
+        if placed.object["kind"] != "DaemonSet":
+            continue
+        wanted = {node for node, pool in pools.items() if pool and placed.pool in ("", pool)}
+        name = placed.object["metadata"]["name"]
+        wait_until(
+            f"{name} on {sorted(wanted)}",
+            lambda name=name, wanted=wanted: running(api, name) == wanted,
+            20,
+        )
+        status = api.get(api.path(placed.object))["status"]
+        assert status["desiredNumberScheduled"] == len(wanted)
+    if controllers:
+        for item in tree.of_kind("Deployment"):
+            wait_until(item["metadata"]["name"], lambda item=item: _is_available(api, item), 20)
+            assert running(api, item["metadata"]["name"]) == {"plain"}, "a wish of ours"
+
+
+def running(api: Api, owner: str) -> set[str]:
+    """Return the nodes on which pods of a DaemonSet or Deployment run."""
+    return {
+        found["spec"]["nodeName"]
+        for found in api.items(PODS, fieldSelector="status.phase=Running")
+        for by in found["metadata"].get("ownerReferences", ())
+        if by["name"] == owner or (by["kind"] == "ReplicaSet" and by["name"][:-11] == owner)
+    }
+
+
+def _is_available(api: Api, item: Object) -> bool:
+    status: dict[str, Any] = api.get(api.path(item)).get("status", {})
+    return bool(status.get("availableReplicas", 0) == item["spec"]["replicas"])
+
+
+def test_the_mig_manager_pauses_agents_by_labels(
+    api: Api, delivery: Delivery, simulate: Simulate
+) -> None:
+    """A label that it flips takes the agent from that node only; flipped back, it returns."""
+    put_nodes(api, simulate("lab", "--nodes", "2"))
+    delivery.deliver(example("lab"))
+    both = {"gpu-nb-01", "gpu-nb-02"}
+    agents = ("device-plugin", "gpu-feature-discovery", "dcgm-exporter")
+    for agent in agents:
+        wait_until(agent, lambda agent=agent: running(api, f"{agent}-notebooks") == both)
+    for value, left in (("paused-for-mig-change", {"gpu-nb-02"}), ("true", both)):
+        for agent in agents:
+            labels = {f"nvidia.com/gpu.deploy.{agent}": value}
+            api.merge(f"{NODES}/gpu-nb-01", {"metadata": {"labels": labels}})
+        for agent in agents:
+            wait_until(
+                f"{agent} {value}",
+                lambda agent=agent, left=left: running(api, f"{agent}-notebooks") == left,
+            )
+        assert running(api, "mig-manager-notebooks") == both
+
+
+# ---------------------------------------------------------------- workloads
+
+
+@pytest.mark.parametrize(("name", "pool"), POOLS)
+def test_units_bind_up_to_the_capacity(
+    api: Api, simulate: Simulate, name: str, pool: NodePool
+) -> None:
+    """One node of each pool: all predicted units find a place, and one more does not."""
+    put_nodes(api, simulate(name, "--nodes", "1"))
+    for resource, count in pool.prediction.capacity.items():
+        units = [workloads.pod(f"unit-{n}", {resource: "1"}, pool=pool) for n in range(count)]
+        workloads.create(api, units)
+        wait_until(
+            f"{count} of {resource}", lambda count=count: len(workloads.nodes_of(api)) == count
+        )
+        workloads.create(api, [workloads.pod("more", {resource: "1"}, pool=pool)])
+        assert f"Insufficient {resource}" in refusal(api, "more")
+        workloads.clear(api)
+        whole = workloads.pod("whole", {resource: str(count)}, pool=pool)
+        beyond = workloads.pod("beyond", {resource: str(count + 1)}, pool=pool)
+        workloads.create(api, [beyond, whole])
+        wait_until("the whole", lambda: "whole" in workloads.nodes_of(api))
+        assert f"Insufficient {resource}" in refusal(api, "beyond")
+        workloads.clear(api)
+
+
+@pytest.mark.parametrize(("name", "pool"), [p for p in POOLS if p.values[1].taints])
+def test_taints_must_be_tolerated(api: Api, simulate: Simulate, name: str, pool: NodePool) -> None:
+    put_nodes(api, simulate(name, "--nodes", "1"))
+    resource = pool.prediction.resources[0].name
+    workloads.create(api, [workloads.pod("bold", {resource: "1"}, pool=pool, tolerates=False)])
+    assert "untolerated taint" in refusal(api, "bold")
+    workloads.create(api, [workloads.pod("meek", {resource: "1"}, pool=pool)])
+    wait_until("node", lambda: "meek" in workloads.nodes_of(api))
+    workloads.clear(api)
+
+
+def test_a_renamed_resource_has_no_other_name(api: Api, simulate: Simulate) -> None:
+    (pool, *_) = example("lab").spec.pools
+    renamed = next(r for r in pool.prediction.resources if r.name != r.base)
+    put_nodes(api, simulate("lab", "--nodes", "1"))
+    workloads.create(api, [workloads.pod("old-name", {renamed.base: "1"}, pool=pool)])
+    assert f"Insufficient {renamed.base}" in refusal(api, "old-name")
+    workloads.clear(api)
+
+
+def refusal(api: Api, name: str) -> str:
+    """Return why a pod stays pending."""
+    wait_until(f"refusal of {name}", lambda: name in workloads.refusals(api))
+    assert name not in workloads.nodes_of(api)
+    return workloads.refusals(api)[name]
