@@ -15,7 +15,7 @@ _BARE_WORD = re.compile(r"[ ]*(?:-[ ]+)*([A-Za-z_][A-Za-z0-9_./-]*)[ ]*(?:#.*)?$
 _COLONLESS = re.compile(r"[ ]*(?:-[ ]+)*([A-Za-z_][A-Za-z0-9_./-]*)[ ]+[\[{]")
 _DASHGLUED = re.compile(r"[ ]*(?=-[A-Za-z_\"'])")
 _ESCAPED = re.compile(r"\\U[0-9A-Fa-f]{8}")
-_FOUND = re.compile(r"(?:found|got)(?: character)? '(.*?)'")
+_FOUND = re.compile(r"(?:found|got)(?: character)? \(?'(.*?)'")
 
 
 @record
@@ -192,7 +192,17 @@ def _dash(where: _Break) -> Fault:
 def _no_content(where: _Break) -> Fault:
     if where.what in ("]", "}", ","):
         return ("spec-stray-bracket", where.at, where.what)
+    opener = max(where.text.rfind(bracket, 0, where.at) for bracket in "[{")
+    if opener >= 0 and where.what in ("-", "<stream end>"):
+        return ("spec-unclosed-bracket", opener, where.text[opener])
     return ("spec-syntax", where.at)
+
+
+def _after_the_end(where: _Break) -> Fault:
+    """Something follows what looked like the whole document."""
+    if where.what in ("<block mapping start>", "<block sequence start>"):
+        return ("spec-indentation", where.at, "the line is indented less than the first one")
+    return ("spec-text-after-quote", where.at)
 
 
 _EXPLAINERS: tuple[tuple[str, Callable[[_Break], Fault]], ...] = (
@@ -209,4 +219,5 @@ _EXPLAINERS: tuple[tuple[str, Callable[[_Break], Fault]], ...] = (
     ("scanning an", _bad_start_of_context),
     ("sequence entries are not allowed", _dash),
     ("expected the node content", _no_content),
+    ("expected '<document start>'", _after_the_end),
 )
