@@ -118,11 +118,19 @@ def _write(
         click.echo(f"{name}: {_summary(changes)}", err=True)
 
 
+def _told(changes: Sequence[write.Change]) -> Sequence[write.Change]:
+    """Return the changes without the index, which follows them, unless it stands alone."""
+    return [change for change in changes if change.path != write.INDEX] or changes
+
+
 def _summary(changes: Sequence[write.Change]) -> str:
+    """Count the changes by kind."""
     if not changes:
         return "unchanged"
-    kinds = sorted({change.kind for change in changes})
-    return ", ".join(f"{sum(c.kind == kind for c in changes)} {kind}" for kind in kinds)
+    kinds = [change.kind for change in _told(changes)]
+    if _told(changes)[0].path == write.INDEX:
+        return "unchanged, index renewed"
+    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
 
 
 def _compare(
@@ -146,7 +154,7 @@ def _compare(
             for line in write.diff(tree, folder, name):
                 click.echo(line)
         else:
-            for change in changes:
+            for change in _told(changes):
                 click.echo(f"{folder.name}/{name}/{change.path}: {change.kind}", err=True)
     if whole:
         for name in write.orphans(folder, workspace.clusters()):

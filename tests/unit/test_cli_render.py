@@ -1,0 +1,155 @@
+"""What render says and writes, and what its options do, as a user meets them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from commands import gpugen
+
+SPEC = "inventories/lab/cluster.yaml"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return a starter repository that is rendered."""
+    assert gpugen("init", tmp_path).code == 0
+    assert gpugen("render", "--quiet", cwd=tmp_path).code == 0
+    return tmp_path
+
+
+def edit(root: Path, old: str, new: str, path: str = SPEC) -> None:
+    text = (root / path).read_text("utf-8")
+    assert old in text
+    (root / path).write_text(text.replace(old, new), "utf-8")
+
+
+def test_first_and_second_run(tmp_path: Path) -> None:
+    gpugen("init", tmp_path)
+    first = gpugen("render", cwd=tmp_path)
+    files = [p for p in tmp_path.glob("out/lab/**/*") if p.is_file() and p.name != ".gpugen.json"]
+    assert first.err == f"lab: {len(files)} added\n"
+    assert gpugen("render", cwd=tmp_path).err == "lab: unchanged\n"
+    assert gpugen("render", "--quiet", cwd=tmp_path).err == ""
+
+
+def test_a_comment_in_the_spec_renews_the_index_alone(root: Path) -> None:
+    edit(root, "name: lab", "name: lab # ours")
+    assert gpugen("render", "--check", cwd=root).code == 0
+    assert gpugen("render", cwd=root).err == "lab: unchanged, index renewed\n"
+
+
+def test_check_lists_what_render_counts(root: Path) -> None:
+    edit(root, "count: 1", "count: 2")
+    check = gpugen("render", "--check", cwd=root)
+    assert check.code == 3
+    changed = [line for line in check.err.splitlines() if line.endswith(": changed")]
+    assert "out/lab/ansible/inventory/group_vars/pool_l4.yml: changed" in changed
+    assert gpugen("render", cwd=root).err == f"lab: {len(changed)} changed\n"
+    assert gpugen("render", "--check", cwd=root).code == 0
+
+
+def test_diff_goes_to_stdout_and_writes_nothing(root: Path) -> None:
+    edit(root, "count: 1", "count: 2")
+    before = {p: p.stat().st_mtime_ns for p in root.rglob("*")}
+    answer = gpugen("render", "--diff", cwd=root)
+    assert answer.code == 0
+    assert "\n-  nvidia.com/gpu: 1\n+  nvidia.com/gpu: 2\n" in answer.out
+    assert gpugen("render", "--diff", "--check", cwd=root).code == 3
+    assert {p: p.stat().st_mtime_ns for p in root.rglob("*")} == before
+
+
+def test_an_error_in_one_cluster_writes_none(root: Path) -> None:
+    gpugen("init", root, "--cluster", "train")
+    edit(root, "count: 1", "cuont: 1")
+    answer = gpugen("render", cwd=root)
+    assert answer.code == 1
+    assert "did you mean 'count'?" in answer.err
+    assert answer.err.endswith("1 error; nothing written\n")
+    assert not (root / "out/train").exists()
+    assert gpugen("render", "train", cwd=root).code == 0
+
+
+def test_an_edited_file_stops_the_run_until_force(root: Path) -> None:
+    edit(root, "- name:", "- name :", path="out/lab/ansible/site.yml")
+    assert gpugen("render", "--check", cwd=root).code == 3
+    answer = gpugen("render", cwd=root)
+    assert answer.code == 5
+    assert "ansible/site.yml (edited)" in answer.err
+    assert gpugen("render", "--force", cwd=root).code == 0
+    assert gpugen("render", "--check", cwd=root).code == 0
+
+
+def test_the_output_of_a_spec_that_is_gone(root: Path) -> None:
+    gpugen("init", root, "--cluster", "train")
+    gpugen("render", "--quiet", cwd=root)
+    (root / SPEC).unlink()
+    answer = gpugen("render", cwd=root)
+    assert answer.code == 0
+    assert "warning [output-without-spec] out/lab has no spec any more" in answer.err
+    assert gpugen("render", "--check", cwd=root).code == 3
+    assert (root / "out/lab").is_dir()
+    assert gpugen("render", "--prune", cwd=root).code == 0
+    assert not (root / "out/lab").exists()
+
+
+def test_out_is_elsewhere(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("other")
+    assert gpugen("render", "--out", other / "x", cwd=root).code == 0
+    here, there = (
+        {p.relative_to(top).as_posix(): p.read_bytes() for p in top.rglob("*") if p.is_file()}
+        for top in (root / "out", other / "x")
+    )
+    assert here == there
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("render", "labb"), "did you mean 'lab'?"),
+        (("render", SPEC, "--root", "elsewhere"), "elsewhere"),
+        (("rendr",), "Did you mean 'render'?"),
+        (("validate", "nowhere.yaml"), "no cluster and no file 'nowhere.yaml'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_wrong_usage(arguments: tuple[str, ...], said: str, root: Path) -> None:
+    answer = gpugen(*arguments, cwd=root)
+    assert answer.code == 2
+    assert said in answer.err
+
+
+def test_a_spec_outside_is_judged_and_not_rendered(root: Path, tmp_path_factory) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "lab.yaml"
+    outside.write_text((root / SPEC).read_text("utf-8"), "utf-8")
+    assert gpugen("validate", outside, cwd=root).code == 0
+    answer = gpugen("render", outside, cwd=root)
+    assert answer.code == 2
+    assert "is not a cluster of this repository" in answer.err
+
+
+def test_without_a_repository(tmp_path: Path) -> None:
+    for command in ("render", "validate"):
+        answer = gpugen(command, cwd=tmp_path)
+        assert answer.code == 2
+        assert "run 'gpugen init'" in answer.err
+
+
+def test_verify_holds_objects_against_the_client(root: Path) -> None:
+    assert gpugen("render", "--verify", cwd=root).code == 0
+
+
+def test_strict_makes_warnings_count(root: Path) -> None:
+    edit(root, 'version: "1.36"', 'version: "1.33"')
+    assert gpugen("validate", cwd=root).code == 0
+    answer = gpugen("validate", "--strict", cwd=root)
+    assert answer.code == 1
+    assert "warning [kubernetes-version-end-of-life]" in answer.err
+
+
+def test_version_and_help() -> None:
+    assert gpugen("--version").out.startswith("gpugen ")
+    answer = gpugen("--help")
+    assert answer.code == 0
+    assert "validate" in answer.out
