@@ -6,6 +6,7 @@ Source: k8s-device-plugin v0.19.3, internal/lm. The oracle in the tests is the p
 from __future__ import annotations
 
 from gpugen.devices import WHOLE_GPU, count_devices, geometries
+from gpugen.mig.names import meant_profile
 from gpugen.model.catalog import DriverBranch, GpuModel
 from gpugen.model.spec import Driver, Mig, MigStrategy, Sharing, SharingMode
 
@@ -113,9 +114,7 @@ def _instance_labels(
             f"{resource}.replicas": str(replicas),
             f"{resource}.sharing-strategy": strategy,
         }
-        slices = profile.partition("g")[0].rpartition(".")[2]
-        if slices.isdigit():
-            known |= {f"{resource}.slices.gi": slices, f"{resource}.slices.ci": slices}
+        known |= _slices(resource, profile)
         if gpu.gfd_product:
             known[f"{resource}.product"] = _product(gpu.gfd_product, profile, replicas, sharing)
         else:
@@ -125,6 +124,14 @@ def _instance_labels(
         unknown |= {f"{resource}.memory", f"{resource}.multiprocessors"}
         unknown |= {f"{resource}.engines.{engine}" for engine in engines}
     return known, unknown
+
+
+def _slices(resource: str, profile: str) -> dict[str, str]:
+    """Return how large GPU instance and compute instance are; nothing for what is no profile."""
+    name = meant_profile(profile)
+    if name is None:
+        return {}
+    return {f"{resource}.slices.gi": str(name.slices), f"{resource}.slices.ci": str(name.compute)}
 
 
 def _product(product: str, profile: str, replicas: int, sharing: Sharing) -> str:

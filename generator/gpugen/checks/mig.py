@@ -25,6 +25,11 @@ def _cut(spec: ClusterSpec) -> Iterator[tuple[NodePool, MigEntry, MigGeometry]]:
             yield pool, entry, pool.gpu.geometry
 
 
+def _is_known(geometry: MigGeometry, profile: str) -> bool:
+    """Tell whether a board has a profile, or a GPU instance that holds such compute instances."""
+    return not isinstance(mig.gpu_instances(geometry, {profile: 1}), mig.Refusal)
+
+
 @check("mig-gpu-cannot", "GG-11")
 def cannot(spec: ClusterSpec) -> Iterator[Problem]:
     """The board cannot be cut, or nobody has documented into what.
@@ -35,9 +40,11 @@ def cannot(spec: ClusterSpec) -> Iterator[Problem]:
         if not pool.mig.layout or pool.gpu.geometry is not None:
             continue
         gpu = pool.gpu
+        hint = "add its geometry to your catalogue with a source (docs/catalog.md)"
         if gpu.is_mig_capable:
             message = f"the MIG profiles of {gpu.id} are not documented"
-            hint = "add its geometry to your catalogue with a source (docs/catalog.md)"
+        elif gpu.is_mig_capable is None:
+            message = f"whether {gpu.id} has MIG is not documented"
         else:
             message = f"{gpu.id} has no MIG"
             hint = "leave mig out; to share whole GPUs use sharing"
@@ -52,7 +59,7 @@ def unknown_profile(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for _, entry, geometry in _cut(spec):
         for profile in entry.profiles:
-            if profile not in geometry.profiles:
+            if not _is_known(geometry, profile):
                 known = ", ".join(geometry.profiles)
                 near = mig.nearest(geometry, {profile: entry.profiles[profile]}, limit=1)
                 meant = f"did you mean {mig.spelled(near[0])}? " if near else ""
@@ -70,7 +77,7 @@ def does_not_fit(spec: ClusterSpec) -> Iterator[Problem]:
     Decided by placement, not by adding slices. Source: the geometry's placements in the catalogue.
     """
     for _, entry, geometry in _cut(spec):
-        if any(profile not in geometry.profiles for profile in entry.profiles):
+        if not all(_is_known(geometry, profile) for profile in entry.profiles):
             continue
         refusal = mig.fit(geometry, entry.profiles)
         if isinstance(refusal, mig.Refusal):
@@ -187,18 +194,31 @@ def not_advertised(spec: ClusterSpec) -> Iterator[Problem]:
     """The device plugin of this version would register the instance under another name, or not.
 
     Before v0.20.0 it matches profiles by a part of their name, so 1g.5gb+me is registered as
-    mig-1g.5gb. Source: k8s-device-plugin v0.19.3, observed.
+    mig-1g.5gb, and 1c.3g.20gb as mig-3g.20gb. Only under the strategy mixed: single has one name.
+    Source: k8s-device-plugin v0.19.3, observed.
     """
     version = _plugin_version(spec)
-    for _, entry, geometry in _cut(spec):
+    for pool, entry, geometry in _cut(spec):
+        if pool.mig.strategy is not MigStrategy.MIXED:
+            continue
         for profile in entry.profiles:
-            if profile in geometry.profiles and not mig.is_advertised(profile, version):
+            if _is_known(geometry, profile) and not mig.is_advertised(profile, version):
                 yield (
                     entry.at / "profiles" / profile,
                     f"device plugin {version} does not register {profile!r} under its own name",
-                    'write components: {device-plugin: {version: "0.20.0"}}, which is not judged'
-                    " by our tests, or take a profile without attributes",
+                    _instead(profile),
                 )
+
+
+def _instead(profile: str) -> str:
+    """Return what to write instead of a profile that the plugin of the release misnames."""
+    name = mig.parse_profile(profile)
+    if name.compute < name.slices:
+        return f"take whole instances ({name.gpu_instance}), or the strategy single"
+    return (
+        'write components: {device-plugin: {version: "0.20.0"}}, which is not judged by our tests,'
+        " or take a profile without attributes"
+    )
 
 
 @check("mig-product-label-too-long", "GG-09")
