@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lab import boards, layouts, pools
-from lab.laboratory import Laboratory, Observed
 
 from gpugen.model.catalog import GpuModel
 from gpugen.model.prediction import Prediction
 from gpugen.plan import plan
+from lab import boards, layouts, pools
+from lab.laboratory import Laboratory, Observed
 
 WHOLE = "nvidia.com/gpu"
 VOLTA = (7, 0)  # MPS with clients of their own begins here

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import HealthCheck, event, example, given, settings
-from lab import boards, generated, intent, pools
-from lab.laboratory import Laboratory
 
 from gpugen.plan import plan
+from lab import boards, generated, intent, pools
+from lab.laboratory import Laboratory
 
 NOT_SHOWN = {  # findings that the laboratory cannot judge -> why
     "driver-too-old-for-gpu": "the mock plays any board with any driver",
@@ -20,6 +20,24 @@ NOT_SHOWN = {  # findings that the laboratory cannot judge -> why
 }
 
 
+def layout(strategy: str, profiles: dict[str, int]) -> dict[str, Any]:
+    """Return the settings of a pool whose GPUs are all cut alike."""
+    return {"mig": {"strategy": strategy, "layout": [{"gpus": "all", "profiles": profiles}]}}
+
+
+def case(board: str, **settings: Any) -> dict[str, Any]:
+    """Return a spec with one pool of three GPUs."""
+    return pools.spec_of(pools.catalog().gpu(board), 3, **settings)
+
+
+# Cases in which product and programs once disagreed.
+COMPUTE_INSTANCES = case("gh200-144gb", **layout("single", {"1c.7g.144gb": 3}))
+COMPUTE_INSTANCES_BY_NAME = case("gh200-144gb", **layout("mixed", {"1c.7g.144gb": 3}))
+ATTRIBUTES = case("rtx-pro-6000-se", **layout("single", {"1g.24gb+gfx": 4}))
+ATTRIBUTES_BY_NAME = case("rtx-pro-6000-se", **layout("mixed", {"1g.24gb+gfx": 4}))
+OFF_WHERE_NONE_IS = case("p100-sxm2-16gb", **layout("mixed", {}))
+
+
 @settings(
     max_examples=100,
     derandomize=True,
@@ -27,6 +45,11 @@ NOT_SHOWN = {  # findings that the laboratory cannot judge -> why
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
+@example(data=COMPUTE_INSTANCES)
+@example(data=COMPUTE_INSTANCES_BY_NAME)
+@example(data=ATTRIBUTES)
+@example(data=ATTRIBUTES_BY_NAME)
+@example(data=OFF_WHERE_NONE_IS)
 @given(data=generated.specs())
 def test_verdicts_agree(laboratory: Laboratory, data: dict[str, Any]) -> None:
     spec = pools.resolved(data)

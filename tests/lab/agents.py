@@ -6,9 +6,11 @@ import contextlib
 import json
 import os
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import IO, Any
 
 from lab.rendered import Container
 from lab.sandbox import PATIENCE, Sandbox, assert_played
@@ -47,7 +49,7 @@ class Kubelet:
         socket = sandbox.path(f"{KUBELET_FOLDER}/kubelet.sock")
         assert until(socket.exists, self._process), "the kubelet does not listen"
 
-    def heard(self) -> list[dict[str, object]]:
+    def heard(self) -> list[dict[str, Any]]:
         """Return what was registered since the last time; each line stands before its answer."""
         heard = b""
         with contextlib.suppress(BlockingIOError):
@@ -78,22 +80,16 @@ def serve(sandbox: Sandbox, kubelet: Kubelet, container: Container) -> Offer:
     return _offer(kubelet, process, *_end_after(process, "Starting Plugins."))
 
 
-def _offer(
-    kubelet: Kubelet, process: subprocess.Popen[str], log: str, complaint: str
-) -> Offer:
+def _offer(kubelet: Kubelet, process: subprocess.Popen[str], log: str, complaint: str) -> Offer:
     heard = kubelet.heard()
-    names = [str(each["resource"]) for each in heard]
+    names = [each["resource"] for each in heard]
     assert len(set(names)) == len(names), f"registered twice: {names}"
     if process.returncode != 0 or complaint:
         return Offer(complaint=complaint or last_line(log))
-    devices = {str(each["resource"]): each["devices"] for each in heard}
-    assert all(isinstance(each, list) for each in devices.values())
     return Offer(
-        resources={name: len(each) for name, each in devices.items()},  # type: ignore[arg-type]
+        resources={each["resource"]: each["units"] for each in heard},
         refuses_two={
-            str(each["resource"]): bool(each["refusal"])
-            for each in heard
-            if len(devices[str(each["resource"])]) > 1  # type: ignore[arg-type]
+            each["resource"]: bool(each["refusal"]) for each in heard if each["units"] > 1
         },
     )
 
@@ -112,30 +108,53 @@ def label(sandbox: Sandbox, container: Container) -> Labelling:
 
 
 class MpsDaemon:
-    """The MPS control daemon of a node. complaint: why it ended; empty: it is ready."""
+    """The MPS control daemon of a node. complaint: why it does not serve; empty: it is ready."""
 
     def __init__(self, sandbox: Sandbox, container: Container) -> None:
         """Start it and wait until it is ready, or has given up."""
         ready = sandbox.path("/mps/.ready")
-        self._process = _start(sandbox, container, "mps-control-daemon")
+        # A file and not a pipe: nobody reads while it starts, and it says a line per device.
+        self._log = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 close() does
+        self._process = _start(sandbox, container, "mps-control-daemon", log=self._log)
         self.complaint = ""
-        if not until(ready.exists, self._process):
-            self.complaint = last_line(self._process.communicate()[1])
+        if not until(lambda: ready.exists() or bool(self._vain()), self._process):
+            self.complaint = last_line(self._said())
+        elif not ready.exists():
+            self.complaint = self._vain()
 
     def close(self) -> None:
         """End it."""
         if self._process.poll() is None:
             self._process.terminate()
-            assert_played(self._process.communicate(timeout=PATIENCE)[1])
+        self._process.communicate(timeout=PATIENCE)
+        assert_played(self._said())
+        self._log.close()
+
+    def _said(self) -> str:
+        self._log.seek(0)
+        return self._log.read()
+
+    def _vain(self) -> str:
+        return in_vain(self._said())
+
+
+def in_vain(log: str) -> str:
+    """Return the line in which a program says what it tries again for ever; empty: none."""
+    lines = (line for line in log.splitlines() if any(word in line for word in IN_VAIN))
+    return next(lines, "")
 
 
 def _start(
-    sandbox: Sandbox, container: Container, program: str, *arguments: str
+    sandbox: Sandbox,
+    container: Container,
+    program: str,
+    *arguments: str,
+    log: IO[str] | int = subprocess.PIPE,
 ) -> subprocess.Popen[str]:
     assert container.command == (program,), container.command
     for path, text in container.files.items():
         sandbox.write(path, text)
-    return sandbox.start([program, *arguments], container.environment)
+    return sandbox.start([program, *arguments], container.environment, log=log)
 
 
 def _end_after(process: subprocess.Popen[str], line: str) -> tuple[str, str]:
@@ -152,8 +171,7 @@ def _end_after(process: subprocess.Popen[str], line: str) -> tuple[str, str]:
             break
     log += process.communicate(timeout=PATIENCE)[1]
     assert_played(log)
-    vain = [each for each in log.splitlines() if any(word in each for word in IN_VAIN)]
-    return log, vain[0] if vain else ""
+    return log, in_vain(log)
 
 
 def last_line(log: str) -> str:

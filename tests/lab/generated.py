@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import strategies as st
@@ -51,10 +52,10 @@ def _mig(draw: DrawFn, gpu: GpuModel, count: int) -> dict[str, Any]:
 
 
 def _fitting(geometry: MigGeometry) -> SearchStrategy[dict[str, int]]:
-    """Return layouts that fit, most without attributes."""
+    """Return layouts that fit: without attributes, of one profile, any."""
     every = list(mig.layouts(geometry))
     plain = [each for each in every if not any(mark in name for name in each for mark in "+-")]
-    uniform = [each for each in plain if len(each) == 1]
+    uniform = [each for each in every if len(each) == 1]
     return st.sampled_from(plain) | st.sampled_from(uniform) | st.sampled_from(every)
 
 
@@ -80,7 +81,7 @@ def _entries(
     order = draw(st.permutations(range(count)))
     cuts = sorted(draw(st.sets(st.integers(1, count - 1), max_size=2))) if count > 1 else []
     bounds = [0, *cuts, count]
-    parts = [sorted(order[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+    parts = [sorted(order[a:b]) for a, b in pairwise(bounds)]
     entries = [{"gpus": part, "profiles": draw(profiles)} for part in parts]
     fault = draw(st.sampled_from(("",) * 9 + ("missing", "beyond", "twice")))
     if fault == "missing" and len(entries) > 1:

@@ -49,14 +49,20 @@ def _ended(observed: Observed) -> Iterator[str]:
 
 
 def _other_instances(pool: Mapping[str, Any], observed: Observed) -> Iterator[str]:
-    """Yield what the GPUs carry instead of what was stated, and GPUs that do not exist."""
+    """Yield what the GPUs carry instead of what was stated, and what nobody can do or undo."""
     count = pool["gpu"]["count"]
+    if "layout" in pool.get("mig", {}) and not _knows_mig(observed):
+        yield "mig-parted passes over boards that know no MIG"
     for entry in pool.get("mig", {}).get("layout", ()):
         if entry["gpus"] != "all" and max(entry["gpus"]) >= count:
             yield f"no GPU {max(entry['gpus'])}"
     for index, said in enumerate(stated_instances(pool)):
         if any(dict(each) != observed.cut.layouts[index] for each in said):
             yield f"GPU {index} carries {observed.cut.layouts[index]}"
+
+
+def _knows_mig(observed: Observed) -> bool:
+    return observed.labelling.labels.get("nvidia.com/mig.capable", "true") == "true"
 
 
 def _other_resources(pool: Mapping[str, Any], observed: Observed) -> Iterator[str]:

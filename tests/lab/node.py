@@ -18,12 +18,12 @@ ENGINES = {  # of the mock, in its order -> names in the catalogue
     "jpeg": ("jpeg", "media_ext"),  # media extensions: JPEG and OFA, which go together
     "ofa": ("ofa", "media_ext"),
 }
-PROFILE_INDEX = {  # NVML_GPU_INSTANCE_PROFILE_*; source: nvml.h of NVIDIA/go-nvml v0.13.4
-    **{"1_SLICE": 0, "2_SLICE": 1, "3_SLICE": 2, "4_SLICE": 3, "7_SLICE": 4, "8_SLICE": 5},
-    **{"6_SLICE": 6, "1_SLICE_REV1": 7, "2_SLICE_REV1": 8, "1_SLICE_REV2": 9},
-    **{"1_SLICE_GFX": 10, "2_SLICE_GFX": 11, "4_SLICE_GFX": 12, "1_SLICE_NO_ME": 13},
-    **{"2_SLICE_NO_ME": 14, "1_SLICE_ALL_ME": 15, "2_SLICE_ALL_ME": 16, "3_SLICE_GFX": 17},
-}
+PROFILES = (  # in the order of NVML_GPU_INSTANCE_PROFILE_*; nvml.h of NVIDIA/go-nvml v0.13.4
+    *("1_SLICE", "2_SLICE", "3_SLICE", "4_SLICE", "7_SLICE", "8_SLICE", "6_SLICE"),
+    *("1_SLICE_REV1", "2_SLICE_REV1", "1_SLICE_REV2"),
+    *("1_SLICE_GFX", "2_SLICE_GFX", "4_SLICE_GFX", "1_SLICE_NO_ME", "2_SLICE_NO_ME"),
+    *("1_SLICE_ALL_ME", "2_SLICE_ALL_ME", "3_SLICE_GFX"),
+)
 UNLIMITED = 99
 SOME_DRIVER, SOME_CUDA = "580.178.04", "13.0"  # where the spec leaves the driver to the host
 
@@ -105,7 +105,7 @@ def _profiles(geometry: MigGeometry, board: Board) -> Iterator[str]:
     for number, (name, profile) in enumerate(geometry.profiles.items()):
         figures = board.figures[name]
         columns = [
-            *(name, PROFILE_INDEX[profile.nvml], number, profile.compute, profile.size),
+            *(name, PROFILES.index(profile.nvml), number, profile.compute, profile.size),
             *(profile.max_count, figures.memory_mib, figures.multiprocessors),
             _engines(profile.engines, 0),
             ",".join(map(str, profile.starts)),

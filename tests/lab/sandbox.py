@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 
 SCRIPT = Path(__file__).parent / "stubs" / "make-root.sh"
 STUBS = ("nvidia-smi", "nvidia-cuda-mps-control")
@@ -71,15 +72,19 @@ class Sandbox:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
     def start(
-        self, command: list[str], environment: Mapping[str, str] | None = None
+        self,
+        command: list[str],
+        environment: Mapping[str, str] | None = None,
+        *,
+        log: IO[str] | int = subprocess.PIPE,
     ) -> subprocess.Popen[str]:
-        """Start a program of /lab/bin; its output and its complaints are piped."""
+        """Start a program of /lab/bin; its output is piped, its complaints go to the log."""
         return subprocess.Popen(
             [*self._enter, f"/lab/bin/{command[0]}", *command[1:]],
             env={**ENVIRONMENT, **(environment or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=log,
             text=True,
         )
 

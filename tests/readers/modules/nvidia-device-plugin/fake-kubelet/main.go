@@ -21,12 +21,12 @@ import (
 
 const patience = 10 * time.Second
 
-// registration is what one plugin offers. Refusal: what it said to a request for two devices;
-// empty if it granted them, or has only one.
+// registration is what one plugin offers. Units: its healthy devices. Refusal: what it said to a
+// request for two of them; empty if it granted them, or has only one.
 type registration struct {
-	Resource string   `json:"resource"`
-	Devices  []string `json:"devices"`
-	Refusal  string   `json:"refusal"`
+	Resource string `json:"resource"`
+	Units    int    `json:"units"`
+	Refusal  string `json:"refusal"`
 }
 
 type kubelet struct {
@@ -57,7 +57,7 @@ func (k *kubelet) Register(ctx context.Context, request *api.RegisterRequest) (*
 }
 
 func learn(ctx context.Context, plugin api.DevicePluginClient) (registration, error) {
-	offer := registration{Devices: []string{}}
+	var offer registration
 	stream, err := plugin.ListAndWatch(ctx, &api.Empty{})
 	if err != nil {
 		return offer, err
@@ -66,14 +66,16 @@ func learn(ctx context.Context, plugin api.DevicePluginClient) (registration, er
 	if err != nil {
 		return offer, err
 	}
+	var healthy []string
 	for _, device := range list.Devices {
 		if device.Health == api.Healthy {
-			offer.Devices = append(offer.Devices, device.ID)
+			healthy = append(healthy, device.ID)
 		}
 	}
-	sort.Strings(offer.Devices)
-	if len(offer.Devices) > 1 {
-		two := &api.ContainerAllocateRequest{DevicesIds: offer.Devices[:2]}
+	sort.Strings(healthy)
+	offer.Units = len(healthy)
+	if len(healthy) > 1 {
+		two := &api.ContainerAllocateRequest{DevicesIds: healthy[:2]}
 		request := &api.AllocateRequest{ContainerRequests: []*api.ContainerAllocateRequest{two}}
 		if _, err := plugin.Allocate(ctx, request); err != nil {
 			offer.Refusal = err.Error()
