@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -138,3 +138,20 @@ def test_every_command_of_the_readme(shell: Shell) -> None:
             assert agrees(step.output, printed), f"{where}\nclaimed:\n" + "\n".join(step.output)
         if SET_UP in block.text:
             assert shell.run(activate)[0] == 0
+
+
+def test_nothing_else_would_have_said_so(reader: Callable[[str], Path]) -> None:
+    """The README says that mig-parted accepts the layout of its opening."""
+    text = """\
+version: v1
+mig-configs:
+  slip:
+    - devices: [0, 1]
+      mig-enabled: true
+      mig-devices: {"1g.5gb": 7}
+    - devices: [2, 3]
+      mig-enabled: true
+      mig-devices: {"3g.20gb": 2, "1g.5gb": 1}
+"""
+    command = [reader("mig-parted"), "assert", "--valid-config", "-f", "-", "-c", "slip"]
+    subprocess.run(command, input=text, text=True, check=True, capture_output=True, timeout=60)

@@ -83,7 +83,7 @@ def command_lines(name: str) -> Iterator[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_shown_commands_and_options_exist(name: str) -> None:
     for line in command_lines(name):
-        words = re.split(r"\s+", line.partition(" && ")[0].partition(" #")[0])[1:]
+        words = re.split(r"\s+", re.split(r" (?:&&|\||>|#)", line)[0].strip())[1:]
         known, is_known = options_of(words)
         assert is_known, f"{name}: {line}"
         for word in words:
@@ -185,6 +185,12 @@ def test_before_and_after_of_the_readme() -> None:
     start = spec.index(shown[0])
     there = [line for line in spec[start : start + 12] if "description:" not in line]
     assert there[: len(shown)] == shown
+
+
+def test_the_output_of_the_readme_is_what_comes_out() -> None:
+    top, *lines = blocks("README.md", "text")[0].text.splitlines()
+    there = {path.name for path in (ROOT / top).iterdir()}
+    assert {line.split()[0].rstrip("/") for line in lines} == there
 
 
 def test_the_small_spec_is_complete() -> None:
