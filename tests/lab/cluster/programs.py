@@ -82,6 +82,11 @@ class Program:
         return self._process.poll() is None
 
     @property
+    def pid(self) -> int:
+        """Process that the command line became."""
+        return self._process.pid
+
+    @property
     def output(self) -> str:
         """What it has printed since it was started."""
         return self.log.read_bytes()[self._start :].decode(errors="replace")
