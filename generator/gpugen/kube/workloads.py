@@ -1,0 +1,181 @@
+"""DaemonSets and Deployments.
+
+Selectors are ``app.kubernetes.io/name`` and ``gpugen/pool`` in every mode: they are immutable, so
+they never depend on an option. Further labels stand on the pod template only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpugen.kube.objects import (
+    CHECKSUM,
+    NAME_LABEL,
+    NOTHING,
+    OWNER,
+    POOL_LABEL,
+    RUNTIME_CLASS,
+    metadata,
+)
+from gpugen.model.plan import KubeObject
+from gpugen.model.spec import ClusterSpec, NodePool
+
+
+def node_agent(
+    name: str,
+    spec: ClusterSpec,
+    pool: NodePool | None,
+    *,
+    containers: Sequence[dict[str, Any]],
+    init_containers: Sequence[dict[str, Any]] = (),
+    volumes: Sequence[dict[str, Any]] = (),
+    service_account: str = "",
+    app: str = "",
+    host_pid: bool = False,
+    host_ipc: bool = False,
+    runtime_class: bool = False,
+    checksum: str = "",
+    extra_node_selector: Mapping[str, str] = NOTHING,
+    pod_labels: Mapping[str, str] = NOTHING,
+    annotations: Mapping[str, str] = NOTHING,
+    priority: str = "system-node-critical",
+    termination_grace_seconds: int | None = None,
+    max_unavailable: str = "10%",
+) -> KubeObject:
+    """Return the DaemonSet ``<name>-<pool>``, which runs on the pool's nodes whatever their taints.
+
+    pool: None for the one agent that runs on the nodes of every pool, ``<name>``.
+    app: value of the pod label ``app`` by which the MIG manager waits for the agent.
+    extra_node_selector: labels besides ``gpugen/pool`` by which the MIG manager pauses it.
+    """
+    pool_label = {POOL_LABEL: pool.name} if pool else {}
+    selector = {NAME_LABEL: name, **pool_label}
+    pod = pod_spec(
+        spec,
+        containers=containers,
+        init_containers=init_containers,
+        volumes=volumes,
+        service_account=service_account,
+        priority=priority,
+    )
+    if pool:
+        pod["nodeSelector"] = {**pool_label, **extra_node_selector}
+    else:
+        pod["affinity"] = _on_any_pool()
+    pod["tolerations"] = [{"operator": "Exists"}]
+    if host_pid:
+        pod["hostPID"] = True
+    if host_ipc:
+        pod["hostIPC"] = True
+    if runtime_class:
+        pod["runtimeClassName"] = RUNTIME_CLASS
+    if termination_grace_seconds is not None:
+        pod["terminationGracePeriodSeconds"] = termination_grace_seconds
+    labels = {**selector, **({"app": app} if app else {}), **pod_labels, **OWNER}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": metadata(
+            f"{name}-{pool.name}" if pool else name,
+            namespace=spec.namespaces.agents,
+            labels=selector,
+        ),
+        "spec": {
+            "selector": {"matchLabels": selector},
+            "updateStrategy": {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxUnavailable": whole_or_percent(max_unavailable)},
+            },
+            "template": _template(labels, checksum, annotations, pod),
+        },
+    }
+
+
+def _on_any_pool() -> dict[str, Any]:
+    terms = [{"matchExpressions": [{"key": POOL_LABEL, "operator": "Exists"}]}]
+    rule = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"nodeAffinity": rule}
+
+
+def deployment(
+    name: str,
+    spec: ClusterSpec,
+    *,
+    containers: Sequence[dict[str, Any]],
+    volumes: Sequence[dict[str, Any]] = (),
+    service_account: str = "",
+    replicas: int = 1,
+    checksum: str = "",
+    pod_labels: Mapping[str, str] = NOTHING,
+    annotations: Mapping[str, str] = NOTHING,
+    priority: str = "",
+    tolerations: Sequence[dict[str, Any]] = (),
+    affinity: Mapping[str, Any] | None = None,
+) -> KubeObject:
+    """Return a Deployment among the controllers."""
+    selector = {NAME_LABEL: name}
+    pod = pod_spec(
+        spec,
+        containers=containers,
+        volumes=volumes,
+        service_account=service_account,
+        priority=priority,
+    )
+    if tolerations:
+        pod["tolerations"] = list(tolerations)
+    if affinity:
+        pod["affinity"] = dict(affinity)
+    labels = {**selector, **pod_labels, **OWNER}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(name, namespace=spec.namespaces.controllers, labels=selector),
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": selector},
+            "template": _template(labels, checksum, annotations, pod),
+        },
+    }
+
+
+def _template(
+    labels: Mapping[str, str], checksum: str, annotations: Mapping[str, str], pod: dict[str, Any]
+) -> dict[str, Any]:
+    template: dict[str, Any] = {"metadata": {"labels": dict(labels)}, "spec": pod}
+    notes = {**annotations, **({CHECKSUM: checksum} if checksum else {})}
+    if notes:
+        template["metadata"]["annotations"] = dict(sorted(notes.items()))
+    return template
+
+
+def pod_spec(
+    spec: ClusterSpec,
+    *,
+    containers: Sequence[dict[str, Any]],
+    init_containers: Sequence[dict[str, Any]] = (),
+    volumes: Sequence[dict[str, Any]] = (),
+    service_account: str = "",
+    priority: str = "",
+) -> dict[str, Any]:
+    """Return the part of a pod that agents and controllers share; a token only with an account."""
+    pod: dict[str, Any] = {}
+    if service_account:
+        pod["serviceAccountName"] = service_account
+    pod["automountServiceAccountToken"] = bool(service_account)
+    pod["enableServiceLinks"] = False
+    if priority:
+        pod["priorityClassName"] = priority
+    if spec.images.pull_secrets:
+        pod["imagePullSecrets"] = [{"name": name} for name in spec.images.pull_secrets]
+    if init_containers:
+        pod["initContainers"] = list(init_containers)
+    pod["containers"] = list(containers)
+    if volumes:
+        pod["volumes"] = list(volumes)
+    return pod
+
+
+def whole_or_percent(text: str) -> int | str:
+    """Return Kubernetes' IntOrString of a text such as ``2`` or ``10%``."""
+    return int(text) if text.isdigit() else text
