@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +36,9 @@ TAINTS = [
 
 
 @pytest.fixture
-def api(plane: Plane, delivery: Delivery) -> Iterator[Api]:
+def api(plane: Plane, delivery: Delivery) -> Api:
     """Return a connection to an empty cluster, which is empty again afterwards."""
-    yield plane.api
+    return plane.api
 
 
 def put_nodes(api: Api, nodes: list[Object]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from gpugen.cli.common import (
+    complete_clusters,
     has_errors,
     open_workspace,
     print_findings,
@@ -25,7 +26,7 @@ MARK = " as simulated nodes"  # in the index, so that a rendered cluster is not 
 
 
 @click.command("simulate")
-@click.argument("cluster")
+@click.argument("cluster", shell_complete=complete_clusters)
 @click.option(
     "--nodes", type=click.IntRange(min=1), metavar="N", help="At most N nodes of each pool."
 )
