@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+WARNINGS = frozenset(
+    {"output-without-spec"}
+)  # of the stages; whatever else they find stops the run
 _OF_NAMES = {
     "unknown-release": "The catalogue has no such release, which is a set of component versions.",
     "unknown-distribution": "The catalogue has no such Kubernetes distribution.",

@@ -56,11 +56,18 @@ def findings() -> dict[str, Explanation]:
     from gpugen import checks, explanations
 
     stages = explanations.of_stages()
-    found = {name: Explanation(text, Severity.ERROR) for name, text in stages.items()}
+    found = {
+        name: Explanation(text, _weight(name in explanations.WARNINGS))
+        for name, text in stages.items()
+    }
     for check in checks.discover():
         text = inspect.cleandoc(check.explanation)
         found[check.id] = Explanation(text, check.severity, check.tags)
     return dict(sorted(found.items()))
+
+
+def _weight(is_warning: bool) -> Severity:
+    return Severity.WARNING if is_warning else Severity.ERROR
 
 
 def _explain_finding(id: str) -> bool:
