@@ -68,8 +68,7 @@ def render_findings(
     """
     found = rows(outcomes, extra)
     if form == "text":
-        is_coloured = wants_colour(sys.stderr.isatty()) if colour is None else colour
-        return _text(found, ending, is_coloured)
+        return _text(found, ending, wants_colour(sys.stderr.isatty()) if colour is None else colour)
     return FORMATS[form](found)
 
 
