@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +26,30 @@ MIG_POOL = {  # what pool 0 of the minimal spec takes to carry MIG instances on 
 }
 
 
+def changed(changes: dict[str, Any]) -> dict[str, Any]:
+    """Return the minimal spec as data with values set at pointers; None removes a key."""
+    data: dict[str, Any] = yaml.safe_load(MINIMAL.read_text(encoding="utf-8"))
+    for pointer, value in changes.items():
+        _put(data, Pointer(pointer).parts, copy.deepcopy(value))
+    return data
+
+
 def resolved(changes: dict[str, Any] | None = None) -> ClusterSpec:
     """Resolve the minimal spec after setting the values at the pointers."""
-    data = yaml.safe_load(MINIMAL.read_text(encoding="utf-8"))
-    for pointer, value in (changes or {}).items():
-        _put(data, Pointer(pointer).parts, copy.deepcopy(value))
-    spec, findings = resolve(data, Catalog(), "inventories/minimal/cluster.yaml")
+    spec, findings = resolve(changed(changes or {}), Catalog(), "inventories/minimal/cluster.yaml")
     assert spec is not None, findings
     return spec
 
 
 def _put(data: Any, parts: tuple[str, ...], value: Any) -> None:
-    for part in parts[:-1]:
-        data = data[int(part)] if isinstance(data, list) else data.setdefault(part, {})
+    for part, after in pairwise(parts):
+        if isinstance(data, list):
+            data = data[int(part)]
+        else:
+            data = data.setdefault(part, [] if after.isdigit() else {})
     if isinstance(data, list):
         data[int(parts[-1]) : int(parts[-1]) + 1] = [value]
+    elif value is None:
+        del data[parts[-1]]
     else:
         data[parts[-1]] = value

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pytest
+import yaml
 from hypothesis import HealthCheck, event, example, given, settings
 
+from gpugen import checks
+from gpugen.model.finding import Severity
 from gpugen.plan import plan
 from lab import boards, generated, intent, pools
 from lab.laboratory import Laboratory
+from specs import changed
+
+CASES = Path(__file__).parents[1] / "checks"
 
 NOT_SHOWN = {  # findings that the laboratory cannot judge -> why
     "driver-too-old-for-gpu": "the mock plays any board with any driver",
@@ -28,6 +36,45 @@ def layout(strategy: str, profiles: dict[str, int]) -> dict[str, Any]:
 def case(board: str, **settings: Any) -> dict[str, Any]:
     """Return a spec with one pool of three GPUs."""
     return pools.spec_of(pools.catalog().gpu(board), 3, **settings)
+
+
+JUDGED = [
+    *("mig-does-not-fit", "mig-gpu-cannot", "mig-gpu-index", "mig-gpu-not-covered"),
+    *("mig-gpu-twice", "mig-product-label-too-long", "mig-profile-not-advertised"),
+    *("mig-single-not-uniform", "mig-strategy-none-with-instances", "mig-unknown-profile"),
+    *("sharing-mps-always-fails-requests", "sharing-mps-replicas", "sharing-mps-with-mig"),
+    *("sharing-mps-with-mixed-mig", "sharing-unknown-resource"),
+]
+OTHER_PLUGIN = {"mig-profile-not-advertised"}  # its good case takes a version that is not judged
+
+
+@pytest.mark.parametrize("id", JUDGED)
+def test_programs_refuse_the_bad_case_of_a_check_and_take_the_good_one(
+    laboratory: Laboratory, id: str
+) -> None:
+    case = yaml.safe_load((CASES / f"{id}.yaml").read_text(encoding="utf-8"))
+    assert refused(laboratory, changed(case["bad"]))
+    if id not in OTHER_PLUGIN:
+        assert not refused(laboratory, changed(case["good"]))
+
+
+def test_every_check_of_mig_and_sharing_is_judged_or_named() -> None:
+    modules = ("gpugen.checks.mig", "gpugen.checks.mig_hosts", "gpugen.checks.sharing")
+    errors = {
+        check.id
+        for check in checks.discover()
+        if check.judge.__module__ in modules and check.severity is Severity.ERROR
+    }
+    assert errors <= {*JUDGED, *NOT_SHOWN}
+    assert not set(JUDGED) & NOT_SHOWN.keys()
+
+
+def refused(laboratory: Laboratory, data: dict[str, Any]) -> list[str]:
+    """Return why the programs refuse the one pool of a spec; empty: they take it."""
+    spec = pools.resolved(data)
+    (pool,) = spec.pools
+    observed = laboratory.observe(plan(spec), pool, boards.played(pool.gpu))
+    return intent.refusals(data["pools"][0], observed)
 
 
 # Cases in which product and programs once disagreed.

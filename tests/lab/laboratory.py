@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpugen.model.plan import Plan
-from gpugen.model.spec import NodePool, SharingMode
+from gpugen.model.spec import MigManager, NodePool, SharingMode
+from gpugen.yaml_text import to_yaml
 from lab import agents, cutting, node, rendered
 from lab.boards import Board
 from lab.sandbox import Sandbox
@@ -69,7 +70,9 @@ class Laboratory:
         name = pool.prediction.mig_config_name
         if not name:
             return Cut([{}] * pool.gpu_count)
-        text = rendered.config_map(plan, f"mig-config-{pool.name}")["config.yaml"]
+        text = to_yaml(pool.prediction.mig_config)
+        if pool.mig.manager is MigManager.CLUSTER:
+            text = rendered.config_map(plan, f"mig-config-{pool.name}")["config.yaml"]
         key = (here.board.gpu.id, here.gpu_count, text)
         if key not in self._cuts:
             said = cutting.apply(self.sandbox, text, name)

@@ -51,9 +51,14 @@ def boot(sandbox: Sandbox, node: Node, *, sees_whole_pci: bool = True) -> None:
     sees_whole_pci: the kernel shows 256 bytes of a device's configuration, which it does to
     containers with SYS_ADMIN only; others see 64. Source: Linux drivers/pci/pci-sysfs.c.
     """
-    sandbox.write("/lab/node", "\n".join(_lines(node)) + "\n")
+    sandbox.write("/lab/node", text_of(node))
     sandbox.write("/lab/state", "")
     _show_devices(sandbox, node, 256 if sees_whole_pci else 64)
+
+
+def text_of(node: Node) -> str:
+    """Return the file in which the mock of NVML reads what a node is."""
+    return "\n".join(_lines(node)) + "\n"
 
 
 def layouts(sandbox: Sandbox, gpu_count: int) -> list[dict[str, int]]:
