@@ -14,7 +14,9 @@ NAME_LABEL = "app.kubernetes.io/name"
 CHECKSUM = "gpugen/config-checksum"
 RUNTIME_CLASS = "nvidia"
 NOTHING: Mapping[str, str] = {}
-OWNER = {"app.kubernetes.io/managed-by": "gpugen", "app.kubernetes.io/part-of": "gpugen"}
+OWNER_LABEL = "app.kubernetes.io/managed-by"
+OWNER = "gpugen"
+OWNED = {OWNER_LABEL: OWNER, "app.kubernetes.io/part-of": OWNER}
 
 
 def image(spec: ClusterSpec, component: str, *, version: str = "") -> str:
@@ -51,7 +53,7 @@ def metadata(
     result: dict[str, Any] = {"name": name}
     if namespace:
         result["namespace"] = namespace
-    result["labels"] = {**labels, **OWNER}
+    result["labels"] = {**labels, **OWNED}
     if annotations:
         result["annotations"] = dict(annotations)
     return result

@@ -13,7 +13,7 @@ from gpugen.kube.objects import (
     CHECKSUM,
     NAME_LABEL,
     NOTHING,
-    OWNER,
+    OWNED,
     POOL_LABEL,
     RUNTIME_CLASS,
     metadata,
@@ -72,7 +72,7 @@ def node_agent(
         pod["runtimeClassName"] = RUNTIME_CLASS
     if termination_grace_seconds is not None:
         pod["terminationGracePeriodSeconds"] = termination_grace_seconds
-    labels = {**selector, **({"app": app} if app else {}), **pod_labels, **OWNER}
+    labels = {**selector, **({"app": app} if app else {}), **pod_labels, **OWNED}
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
@@ -126,7 +126,7 @@ def deployment(
         pod["tolerations"] = list(tolerations)
     if affinity:
         pod["affinity"] = dict(affinity)
-    labels = {**selector, **pod_labels, **OWNER}
+    labels = {**selector, **pod_labels, **OWNED}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
