@@ -15,6 +15,8 @@ _OF_NAMES = {
     "unknown-operating-system": "The catalogue has no such host system.",
     "unknown-driver-branch": "The catalogue has no such driver branch; it is the first number of"
     " the driver's version.",
+    "host-missing-settings": "Neither hostDefaults nor the pool says what its hosts are to be"
+    " brought to: system, driver, toolkit.",
     "host-missing-os": "Without the operating system no package names can be known.",
     "host-missing-driver-version": "Driver versions are exact and written in the spec:"
     " nothing moves by itself.",

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from gpugen import assets, components, translation
 from gpugen.catalog import Catalog, UnknownRow
 from gpugen.defaults import fill
+from gpugen.host_places import DEFAULTS, below, missing_host_settings
 from gpugen.model.catalog import Distribution, DriverBranch, GpuModel
 from gpugen.model.finding import ROOT, Finding, Pointer
 from gpugen.model.record import record, replaced
@@ -48,7 +49,7 @@ def resolve(
 
     data: a spec that the schema passed. source: its path relative to the repository's root.
     """
-    resolver = _Resolver(data, catalog, [])
+    resolver = _Resolver(data, catalog, [], {})
     spec = resolver.cluster(source)
     return (None if resolver.findings else spec), resolver.findings
 
@@ -60,6 +61,7 @@ class _Resolver:
     stated: Mapping[str, Any]  # as the user wrote it
     catalog: Catalog
     findings: list[Finding]
+    missing: dict[str, list[int]]  # what no host settings state -> the pools
 
     def cluster(self, source: str) -> ClusterSpec | None:
         data = fill(self.stated, root_schema(), root_schema())
@@ -69,6 +71,7 @@ class _Resolver:
         strategies = (strategies,) if isinstance(strategies, str) else tuple(strategies)
         distribution = kubernetes.distribution if kubernetes else None
         pools = [self._pool(data, i, distribution, strategies) for i in range(len(data["pools"]))]
+        self.findings.extend(missing_host_settings(self.missing, self.stated))
         if release is None or kubernetes is None or self.findings:
             return None
         spec = ClusterSpec(
@@ -183,22 +186,17 @@ class _Resolver:
             value: Any = own
             for part in path:
                 if not isinstance(value, dict) or part not in value:
-                    return _extend(ROOT / "hostDefaults", path)
+                    return below(DEFAULTS, path)
                 value = value[part]
-            return _extend(at, path)
+            return below(at, path)
 
-        driver = self._driver(data["driver"], where, ROOT / "pools" / index)
+        driver = self._driver(data["driver"], where, index)
         toolkit = data.get("containerToolkit", {}).get("version", "")
         system = data.get("os", "")
         if not system:
-            self._missing("os", "the operating system", "os: ubuntu-24.04", index)
+            self.missing.setdefault("os", []).append(index)
         if not toolkit:
-            self._missing(
-                "container-toolkit-version",
-                "the version of the container toolkit",
-                'containerToolkit: {version: "1.20.0"}',
-                index,
-            )
+            self.missing.setdefault("container-toolkit-version", []).append(index)
         row = self._row(self.catalog.operating_system, system, where("os")) if system else None
         if row is None or driver is None or not toolkit or gpu is None:
             return None
@@ -208,11 +206,11 @@ class _Resolver:
             driver=driver,
             container_toolkit_version=toolkit,
             repositories=translation.repositories(data.get("repositories"), where("repositories")),
-            at=at if own else ROOT / "hostDefaults",
+            at=at if own else DEFAULTS,
         )
 
     def _driver(
-        self, data: Mapping[str, Any], where: Callable[..., Pointer], pool: Pointer
+        self, data: Mapping[str, Any], where: Callable[..., Pointer], index: int
     ) -> Driver | None:
         method = DriverMethod(data["method"])
         version = data.get("version", "")
@@ -223,7 +221,7 @@ class _Resolver:
             if branch is None:
                 return None
         elif method is not DriverMethod.NONE:
-            self._missing("driver-version", "the driver's version", "driver: {version: …}", pool)
+            self.missing.setdefault("driver-version", []).append(index)
             return None
         return Driver(
             method=method,
@@ -232,23 +230,6 @@ class _Resolver:
             kernel_modules=KernelModules(data["kernelModules"]),
             at=where("driver"),
         )
-
-    def _missing(self, what: str, words: str, example: str, pool: int | Pointer) -> None:
-        at = pool if isinstance(pool, Pointer) else ROOT / "pools" / pool
-        self.findings.append(
-            Finding(
-                f"host-missing-{what}",
-                f"{words} of these hosts is stated neither in hostDefaults nor in the pool",
-                f"write it under hostDefaults or in the pool's host, for example {example}",
-                at,
-            )
-        )
-
-
-def _extend(pointer: Pointer, path: tuple[str, ...]) -> Pointer:
-    for part in path:
-        pointer = pointer / part
-    return pointer
 
 
 def _options(spec: ClusterSpec, stated: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 SHOWN = 40  # characters of a user's value in a message
+SECRETS = {  # what credentials look like, by the name of their kind
+    "an AWS access key": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    "a GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})",
+    "a GitLab token": r"\bgl(?:pat|dt|rt|cbt|ptt|agent)-[\w-]{16,}",
+    "a Slack token": r"\bxox[abeprs]-[\w-]{10,}",
+    "a Hugging Face token": r"\bhf_[A-Za-z0-9]{20,}",
+    "an NVIDIA API key": r"\bnvapi-[\w-]{20,}",
+    "a JSON Web Token": r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*",
+    "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*",
+    "a password in an address": r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)",
+}
+_SECRET = re.compile("|".join(SECRETS.values()))
+_SIGNS = (  # one of these stands in every credential; to look for them first is quick
+    *("AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-"),
+    *("glrt-", "glcbt-", "glptt-", "glagent-", "xox", "hf_", "nvapi-", "eyJ", "-----BEGIN", "://"),
+)
+
+
+def secret_in(text: str) -> str:
+    """Return what kind of credential a text holds by its look, or nothing."""
+    if not any(sign in text for sign in _SIGNS) or not _SECRET.search(text):
+        return ""
+    return next(kind for kind, pattern in SECRETS.items() if re.search(pattern, text))
 
 
 def printable(text: str) -> str:
@@ -16,7 +40,8 @@ def printable(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Cut a text to 40 characters and make it printable."""
+    """Cut a text to 40 characters and make it printable; credentials become asterisks."""
+    text = _SECRET.sub("***", text)
     return printable(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
 
 
@@ -25,14 +50,18 @@ def quoted(text: str) -> str:
     return f"'{shown(text)}'"
 
 
+def same(word: str, known: Iterable[str]) -> str:
+    """Return the known word that differs in case, hyphens and underscores only, or nothing."""
+    return next((each for each in known if _folded(each) == _folded(word)), "")
+
+
 def nearest(word: str, known: Iterable[str], likeness: float = 0.7) -> str:
     """Return the known word that a misspelt one stands for, or nothing.
 
     Case, hyphens and underscores count for nothing, so timeSlicing finds time-slicing.
     likeness: the least ratio of common letters, from 0 to 1.
     """
-    words = list(known)
-    folded = {_folded(candidate): candidate for candidate in words}
+    folded = {_folded(candidate): candidate for candidate in known}
     if _folded(word) in folded:
         return folded[_folded(word)]
     longer = [candidate for candidate in folded if _folded(word) in candidate]

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from gpugen.model.finding import ROOT, Finding, Pointer
-from gpugen.spelling import nearest, quoted
+from gpugen.spelling import quoted
 from gpugen.validation.combined import combined_schema
 
 __all__ = ["WHY", "combined_schema", "validate"]
@@ -46,43 +46,25 @@ def validate(data: dict[str, Any]) -> list[Finding]:
 
 
 def _worded(data: dict[str, Any]) -> list[Finding]:
-    """Return one finding per fault; after a hundred, one that counts the rest."""
+    """Return one finding per slip; after a hundred, one that counts the rest."""
+    from gpugen.validation.joining import Worded, joined
     from gpugen.validation.judge import errors
     from gpugen.validation.words import worded
 
-    faults: dict[Pointer, Finding] = {}
-    missing: dict[Pointer, Finding] = {}  # by the pointer that the key would have
+    faults: dict[tuple[Pointer, str], Worded] = {}  # the first at each place
     remaining = errors(data)
     for error in remaining:
-        for finding, key in worded(error):
-            if finding.id == "schema-missing-key":
-                missing.setdefault(finding.at / key, finding)
-            else:
-                faults.setdefault(finding.at, finding)
-                if key:  # one slip, not two: a misspelt key is not missing as well
-                    missing[Pointer(finding.at.rpartition("/")[0]) / key] = finding
-        if len(faults) + len(missing) >= MAX_FINDINGS:
+        for one in worded(error):
+            faults.setdefault((one.finding.at, one.missing), one)
+        if len(faults) >= MAX_FINDINGS:
             break
-    _join_lookalikes(faults, missing)
-    found = list(dict.fromkeys([*faults.values(), *missing.values()]))
+    found = joined(list(faults.values()))
     rest = sum(1 for _ in islice(remaining, MAX_COUNTED))
     if rest:
         hint = "correct the first ones; the rest may have the same cause"
         more = f"and {'more than ' * (rest == MAX_COUNTED)}{rest} more findings"
         found.append(Finding("schema-more", more, hint, found[-1].at))
     return found
-
-
-def _join_lookalikes(faults: dict[Pointer, Finding], missing: dict[Pointer, Finding]) -> None:
-    """Make one finding of two where a key of the wrong type is named like one that is missing."""
-    for at, finding in list(faults.items()):
-        parent, _, name = at.rpartition("/")
-        beside = {key.parts[-1]: key for key in missing if key.rpartition("/")[0] == parent}
-        meant = nearest(name, beside, 0.85)
-        if meant and finding.id == "schema-type":
-            hint = f"did you mean '{meant}'?"
-            faults[at] = Finding(finding.id, finding.message, hint, at, at_key=True)
-            del missing[beside[meant]]
 
 
 def _long_texts(value: Any, at: Pointer) -> Iterator[Finding]:

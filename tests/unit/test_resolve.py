@@ -46,10 +46,10 @@ def test_unknown_names(pointer: str, value: str, id: str) -> None:
 
 
 def test_missing_host_settings_come_together() -> None:
-    assert [found for found, _ in findings({"/hostDefaults": {}})] == [
-        "host-missing-driver-version",
-        "host-missing-os",
-        "host-missing-container-toolkit-version",
+    assert findings({"/hostDefaults": {}}) == [("host-missing-settings", "/hostDefaults")]
+    assert findings({"/hostDefaults": {"os": "ubuntu-24.04"}}) == [
+        ("host-missing-driver-version", "/hostDefaults"),
+        ("host-missing-container-toolkit-version", "/hostDefaults"),
     ]
 
 

@@ -124,7 +124,7 @@ def test_the_base_is_valid() -> None:
             {"/components/grafana": "on"},
             "/components/grafana",
             "grafana: true or false or a mapping is wanted, this is the text 'on'",
-            "write for example {}",
+            "write true",
         ),
         (
             {"/name": "a\x1b[31m\u202eb"},
@@ -144,7 +144,7 @@ def test_the_base_is_valid() -> None:
             {"/pools/0/labels": {"a b": "c"}},
             "/pools/0/labels/a b",
             "the key 'a b' is not what is wanted: a Kubernetes label key such as example.com/team",
-            "write a Kubernetes label key such as example.com/team",
+            "write a-b",
         ),
     ],
 )

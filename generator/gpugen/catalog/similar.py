@@ -7,12 +7,13 @@ from collections.abc import Iterable
 
 from gpugen.catalog import reading
 
-MOST = 3
+MOST = 3  # that are spelt alike; of ids that contain the name, twice as many
+ALIKE = 0.65
 _NAMES = re.compile(r"^(?:product|nvmlNames|formerNvmlNames|pciDevices): (.*)$", re.MULTILINE)
 
 
 def similar(section: str, wanted: str, ids: Iterable[str]) -> tuple[str, ...]:
-    """Return up to three ids, best first: named so elsewhere, containing the name, spelt alike.
+    """Return ids, best first: named so elsewhere, containing the name, else spelt alike.
 
     A board is also found by what nvidia-smi or a node label calls it, and by its PCI device id.
     """
@@ -21,11 +22,15 @@ def similar(section: str, wanted: str, ids: Iterable[str]) -> tuple[str, ...]:
     known = list(ids)
     spelled = re.sub(r"[^a-z0-9.]+", "-", wanted.lower()).strip("-")
     named = _boards_named(wanted) if section == "gpus" else []
+    if spelled in known:
+        return (spelled,)
     containing = [name for name in known if spelled and spelled in name]
-    alike = get_close_matches(spelled, known, n=MOST, cutoff=0.6)
-    exact = [spelled] if spelled in known else []
-    found = dict.fromkeys([*exact, *named, *containing, *alike])
-    return tuple(found)[:MOST]
+    containing.sort(key=lambda name: not name.startswith(spelled))
+    if named or containing:
+        return tuple(dict.fromkeys([*named, *containing]))[: 2 * MOST]
+    if len(known) <= 2 * MOST:
+        return tuple(known)
+    return tuple(get_close_matches(spelled, known, n=MOST, cutoff=ALIKE))
 
 
 def _boards_named(wanted: str) -> list[str]:

@@ -20,7 +20,8 @@ Judge: TypeAlias = Callable[[ClusterSpec], Iterator[Problem]]
 class Check:
     """One function with an id that is never renamed or reused.
 
-    component: limits the check to specs that use it; empty: every spec.
+    component: limits the check to specs that use it; empty: every spec. at_key: a key is at fault,
+    not the value that stands behind it.
     """
 
     id: str
@@ -28,6 +29,7 @@ class Check:
     severity: Severity
     tags: tuple[str, ...]
     component: str
+    at_key: bool = False
 
     @property
     def explanation(self) -> str:
@@ -39,14 +41,18 @@ class Check:
         if self.component and self.component not in spec.options:
             return
         for at, message, hint in self.judge(spec):
-            yield Finding(self.id, message, hint, at, self.severity, tags=self.tags)
+            yield Finding(self.id, message, hint, at, self.severity, self.at_key, self.tags)
 
 
 def check(
-    id: str, *tags: str, severity: Severity = Severity.ERROR, component: str = ""
+    id: str,
+    *tags: str,
+    severity: Severity = Severity.ERROR,
+    component: str = "",
+    at_key: bool = False,
 ) -> Callable[[Judge], Check]:
     """Make a check of a function; ``tags`` are numbers of the check catalogue such as GG-03."""
-    return lambda judge: Check(id, judge, severity, tags, component)
+    return lambda judge: Check(id, judge, severity, tags, component, at_key)
 
 
 @cache

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gpugen.checks import Problem, check
 from gpugen.model.finding import ROOT, Severity
 from gpugen.model.spec import ClusterSpec
+from gpugen.spelling import nearest
 
 
 @check("kubernetes-version-end-of-life", severity=Severity.WARNING)
@@ -98,11 +99,9 @@ def uid_without_context(spec: ClusterSpec) -> Iterator[Problem]:
         )
 
 
-@check("images-digest-without-image")
+@check("images-digest-without-image", at_key=True)
 def digests(spec: ClusterSpec) -> Iterator[Problem]:
     """A digest pins the image of a component; a name without an image pins nothing."""
-    from difflib import get_close_matches
-
     for name in spec.images.digests:
         if name in spec.release.images and name in spec.options:
             continue
@@ -110,7 +109,7 @@ def digests(spec: ClusterSpec) -> Iterator[Problem]:
         if name in spec.release.images:
             yield at, f"component {name!r} is switched off", "leave its digest out"
             continue
-        near = get_close_matches(name, spec.release.images, 1)
+        near = nearest(name, spec.release.images)
         known = ", ".join(sorted(spec.release.images))
-        hint = f"did you mean {near[0]!r}?" if near else f"components with an image: {known}"
+        hint = f"did you mean {near!r}?" if near else f"components with an image: {known}"
         yield at, f"no component {name!r} has an image", hint

@@ -48,11 +48,25 @@ def flux_address(spec: ClusterSpec) -> Iterator[Problem]:
         )
 
 
-@check("delivery-without-effect", "GG-05")
+@check("delivery-without-engine", "GG-05", at_key=True)
+def without_engine(spec: ClusterSpec) -> Iterator[Problem]:
+    """Nothing is delivered unless an engine is named, so the other fields have no effect."""
+    stated = spec.stated.get("delivery", {})
+    if stated and "engine" not in stated:
+        yield (
+            spec.delivery.at,
+            f"delivery names no engine, so {', '.join(sorted(stated))} have no effect",
+            "write engine: argocd or engine: flux, or leave delivery out",
+        )
+
+
+@check("delivery-without-effect", "GG-05", at_key=True)
 def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     """A field of another engine is not used by the one that was chosen."""
     stated = spec.stated.get("delivery", {})
     engine = spec.delivery.engine
+    if stated and "engine" not in stated:
+        return
     used = {
         "argocd": {"engine", "repoURL", "revision", "path", "argocd"},
         "flux": {"engine", "repoURL", "revision", "path", "flux"},

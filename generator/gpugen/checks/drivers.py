@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
+from gpugen.host_places import host_setting
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec, DriverMethod, KernelModules, NodePool
 from gpugen.versions import is_older
@@ -30,7 +31,7 @@ def too_new(spec: ClusterSpec) -> Iterator[Problem]:
         branch, last = pool.host.driver.branch, pool.gpu.last_branch
         if branch is not None and last is not None and branch.id > last:
             yield (
-                pool.host.driver.at / "version",
+                host_setting(spec, pool, "driver", "version"),
                 f"driver branch {branch.id} does not drive {pool.gpu.id} ({pool.gpu.architecture});"
                 f" {last} is the last that does",
                 f"take a version of branch {last} for pool {pool.name!r}",
@@ -41,18 +42,22 @@ def too_new(spec: ClusterSpec) -> Iterator[Problem]:
 def too_old(spec: ClusterSpec) -> Iterator[Problem]:
     """The board came after this driver. Source: the board's row in the catalogue."""
     for pool in _driven(spec):
-        driver, gpu = pool.host.driver, pool.gpu
-        if gpu.min_driver and is_older(driver.version, gpu.min_driver):
-            floor = gpu.min_driver
-        elif not gpu.min_driver and gpu.min_branch and driver.branch.id < gpu.min_branch:  # type: ignore[union-attr]
-            floor = str(gpu.min_branch)
-        else:
-            continue
-        yield (
-            driver.at / "version",
-            f"driver {driver.version} does not know {gpu.id}, which needs {floor} or newer",
-            "'gpugen catalog drivers' lists the branches",
-        )
+        driver, gpu, floor = pool.host.driver, pool.gpu, _floor(pool)
+        if floor:
+            yield (
+                host_setting(spec, pool, "driver", "version"),
+                f"driver {driver.version} does not know {gpu.id}, which needs {floor} or newer",
+                f"take {floor} or newer; 'gpugen catalog drivers' lists the branches",
+            )
+
+
+def _floor(pool: NodePool) -> str:
+    """Return the oldest driver or branch for a pool's GPUs, if its own is older."""
+    driver, gpu = pool.host.driver, pool.gpu
+    assert driver.branch is not None
+    if gpu.min_driver:
+        return gpu.min_driver if is_older(driver.version, gpu.min_driver) else ""
+    return str(gpu.min_branch) if gpu.min_branch and driver.branch.id < gpu.min_branch else ""
 
 
 @check("driver-kernel-modules", "DRV-01")
@@ -76,7 +81,11 @@ def kernel_modules(spec: ClusterSpec) -> Iterator[Problem]:
         elif flavour is KernelModules.PROPRIETARY and driver.branch.id >= OPEN_ONLY_BRANCH:
             why = f"branch {driver.branch.id} has no proprietary modules"
         if why:
-            yield driver.at / "kernelModules", why, "write kernelModules: auto, or leave it out"
+            yield (
+                host_setting(spec, pool, "driver", "kernelModules"),
+                why,
+                "write kernelModules: auto, or leave it out",
+            )
 
 
 @check("driver-modules-impossible", "DRV-01")
@@ -92,7 +101,7 @@ def no_flavour(spec: ClusterSpec) -> Iterator[Problem]:
         else:
             continue
         yield (
-            driver.at / "version",
+            host_setting(spec, pool, "driver", "version"),
             f"{gpu.id} needs {missing} kernel modules, which branch {driver.branch.id} lacks",
             "take another driver branch for this pool",
         )
@@ -105,7 +114,7 @@ def method(spec: ClusterSpec) -> Iterator[Problem]:
         driver = pool.host.driver
         if driver.method not in (DriverMethod.VENDOR, DriverMethod.NONE):
             yield (
-                driver.at / "method",
+                host_setting(spec, pool, "driver", "method"),
                 f"the driver role does not install by {str(driver.method)!r} yet",
                 "take vendor, or none where the image brings the driver",
             )
@@ -118,7 +127,7 @@ def modules_without_install(spec: ClusterSpec) -> Iterator[Problem]:
         driver = pool.host.driver
         if driver.method is DriverMethod.NONE and driver.kernel_modules is not KernelModules.AUTO:
             yield (
-                driver.at / "kernelModules",
+                host_setting(spec, pool, "driver", "kernelModules"),
                 "kernelModules has no effect with method none",
                 "leave it out; the image decides it",
             )
@@ -129,11 +138,10 @@ def end_of_life(spec: ClusterSpec) -> Iterator[Problem]:
     """The vendor no longer fixes faults of this branch. Source: NVIDIA data centre drivers."""
     for pool in _driven(spec):
         branch = pool.host.driver.branch
-        if branch is not None and not branch.is_supported:
+        if branch is not None and not branch.is_supported and not _floor(pool):
             yield (
-                pool.host.driver.at / "version",
-                f"driver branch {branch.id} of pool {pool.name!r} is not supported any more"
-                f" ({branch.status})",
+                host_setting(spec, pool, "driver", "version"),
+                f"driver branch {branch.id} is not supported any more ({branch.status})",
                 "580 and 595 are supported; 'gpugen catalog drivers' lists all",
             )
 
@@ -148,7 +156,7 @@ def toolkit_floor(spec: ClusterSpec) -> Iterator[Problem]:
         version = pool.host.container_toolkit_version
         if is_older(version, TOOLKIT_FLOOR):
             yield (
-                pool.host.at / "containerToolkit" / "version",
+                host_setting(spec, pool, "containerToolkit", "version"),
                 f"container toolkit {version} has known escapes to the host",
                 f"take {TOOLKIT_FLOOR} or newer",
             )
@@ -164,7 +172,7 @@ def system(spec: ClusterSpec) -> Iterator[Problem]:
             reason = f"they install packages of the {' and '.join(FAMILIES)} family only, so far"
         if reason:
             yield (
-                pool.host.at / "os",
+                host_setting(spec, pool, "os"),
                 f"the host roles do not support {row.id!r}: {reason}",
                 "'gpugen catalog systems' lists what they support",
             )
@@ -184,7 +192,7 @@ def branch_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
         if (low is not None and branch.id < low) or (high is not None and branch.id > high):
             span = f"{low or 'the first'} to {high or 'the newest'}"
             yield (
-                pool.host.driver.at / "version",
+                host_setting(spec, pool, "driver", "version"),
                 f"the vendor's repository for {pool.host.os.id} carries branches {span},"
                 f" not {branch.id}",
                 "take a branch from there, or another system",

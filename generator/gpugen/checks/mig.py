@@ -51,7 +51,7 @@ def cannot(spec: ClusterSpec) -> Iterator[Problem]:
         yield pool.mig.at / "layout", message, hint
 
 
-@check("mig-unknown-profile", "GG-11")
+@check("mig-unknown-profile", "GG-11", at_key=True)
 def unknown_profile(spec: ClusterSpec) -> Iterator[Problem]:
     """The board has no such profile; mig-parted would exit 0 and create nothing.
 
@@ -98,7 +98,7 @@ def index(spec: ClusterSpec) -> Iterator[Problem]:
             yield (
                 entry.at / "gpus",
                 f"pool {pool.name!r} has GPUs 0 to {pool.gpu_count - 1}, not {beyond[0]}",
-                "indices count from 0",
+                "count from 0" + _and_missing(pool),
             )
 
 
@@ -113,7 +113,7 @@ def twice(spec: ClusterSpec) -> Iterator[Problem]:
                 yield (
                     entry.at / "gpus",
                     f"GPU {again[0]} of pool {pool.name!r} is in two entries of the layout",
-                    "name every GPU once",
+                    "name every GPU once" + _and_missing(pool),
                 )
             seen |= set(entry.gpus)
 
@@ -122,17 +122,27 @@ def twice(spec: ClusterSpec) -> Iterator[Problem]:
 def not_covered(spec: ClusterSpec) -> Iterator[Problem]:
     """A GPU that no entry names keeps whatever layout it has; nothing can be predicted of it."""
     for pool in spec.pools:
-        if not pool.mig.layout:
-            continue
-        named = {i for entry in pool.mig.layout for i in entry.gpus}
-        missing = [i for i in range(pool.gpu_count) if i not in named]
-        if missing:
-            text = ", ".join(map(str, missing))
+        named = [i for entry in pool.mig.layout for i in entry.gpus]
+        if len(set(named)) < len(named) or max(named, default=0) >= pool.gpu_count:
+            continue  # a finding already, which says what is missing too
+        text = ", ".join(map(str, _missing(pool)))
+        if text:
             yield (
                 pool.mig.at / "layout",
                 f"no entry covers GPU {text} of pool {pool.name!r}",
                 f"add {{gpus: [{text}], profiles: {{…}}}}; profiles: {{}} turns MIG off there",
             )
+
+
+def _missing(pool: NodePool) -> list[int]:
+    """List the GPUs that a layout does not name."""
+    named = {i for entry in pool.mig.layout for i in entry.gpus}
+    return [i for i in range(pool.gpu_count) if i not in named] if named else []
+
+
+def _and_missing(pool: NodePool) -> str:
+    text = ", ".join(map(str, _missing(pool)))
+    return f"; no entry names GPU {text}" if text else ""
 
 
 @check("mig-single-not-uniform", "GG-12")
@@ -189,7 +199,7 @@ def without_layout(spec: ClusterSpec) -> Iterator[Problem]:
             )
 
 
-@check("mig-profile-not-advertised", "GG-11")
+@check("mig-profile-not-advertised", "GG-11", at_key=True)
 def not_advertised(spec: ClusterSpec) -> Iterator[Problem]:
     """The device plugin of this version would register the instance under another name, or not.
 

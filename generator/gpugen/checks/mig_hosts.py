@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
+from gpugen.host_places import host_setting
 from gpugen.model.catalog import MigGeometry
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec, NodePool
@@ -33,7 +34,7 @@ def needs_driver(spec: ClusterSpec) -> Iterator[Problem]:
         if late:
             floor, what = max(late, key=lambda item: parts(item[0]))
             yield (
-                pool.host.driver.at / "version",
+                host_setting(spec, pool, "driver", "version"),
                 f"{what} on {pool.gpu.id} needs driver {floor} or newer; pool {pool.name!r}"
                 f" has {version}",
                 "raise the driver of this pool",
@@ -58,7 +59,7 @@ def driver_without_mig(spec: ClusterSpec) -> Iterator[Problem]:
         version = pool.host.driver.version
         if pool.mig.is_cut and version in pool.gpu.mig_excluded_drivers:
             yield (
-                pool.host.driver.at / "version",
+                host_setting(spec, pool, "driver", "version"),
                 f"driver {version} has no MIG on {pool.gpu.id}",
                 "take another version for this pool",
             )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpugen import mig
 from gpugen.checks import Problem, check
-from gpugen.devices import count_devices
+from gpugen.devices import WHOLE_GPU, count_devices
 from gpugen.model.spec import ClusterSpec, MigStrategy, NodePool, SharingMode
 from gpugen.resources import SHARED_SUFFIX
 
@@ -15,6 +16,17 @@ MPS_CEILING_BEFORE_TURING = 16
 
 def _mps(spec: ClusterSpec) -> Iterator[NodePool]:
     return (pool for pool in spec.pools if pool.sharing.mode is SharingMode.MPS)
+
+
+def _is_unsettled(pool: NodePool) -> bool:
+    """Tell whether the instances of a pool have a finding of their own."""
+    geometry = pool.gpu.geometry
+    if pool.mig.strategy is MigStrategy.NONE or not pool.mig.layout:
+        return pool.mig.is_cut or pool.mig.strategy is not MigStrategy.NONE
+    named = {profile for entry in pool.mig.layout for profile in entry.profiles}
+    return geometry is None or any(
+        isinstance(mig.gpu_instances(geometry, {profile: 1}), mig.Refusal) for profile in named
+    )
 
 
 @check("sharing-mps-with-mixed-mig", "GG-03")
@@ -94,7 +106,7 @@ def mps_fails_requests(spec: ClusterSpec) -> Iterator[Problem]:
             )
 
 
-@check("sharing-unknown-resource", "GG-03", "GG-08")
+@check("sharing-unknown-resource", "GG-03", "GG-08", at_key=True)
 def unknown_resource(spec: ClusterSpec) -> Iterator[Problem]:
     """No device of the pool advertises this resource, so sharing it has no effect.
 
@@ -103,7 +115,7 @@ def unknown_resource(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         devices = count_devices(pool.gpu_count, pool.mig)
         for name in pool.sharing.resources:
-            if name in devices or not devices:
+            if name in devices or not devices or (name != WHOLE_GPU and _is_unsettled(pool)):
                 continue
             offered = ", ".join(sorted(devices))
             base = name.removesuffix(SHARED_SUFFIX)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,7 +15,18 @@ def editor_schema() -> str:
     """Return the schema for editors: the root with the options of every component, as text."""
     from gpugen.validate import combined_schema
 
-    return json.dumps(combined_schema(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(_without_words(combined_schema()), indent=2, ensure_ascii=False) + "\n"
+
+
+def _without_words(schema: Any) -> Any:
+    """Drop the words that are for our own findings only; their keys begin with ``x-``."""
+    if isinstance(schema, list):
+        return [_without_words(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _without_words(value) for key, value in schema.items() if not key.startswith("x-")
+    }
 
 
 @click.command("schema")

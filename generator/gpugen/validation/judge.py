@@ -36,6 +36,12 @@ def errors(data: Any) -> Iterator[Any]:
     return iter(_reference().iter_errors(data))
 
 
+def fits(schema: dict[str, Any], value: Any) -> bool:
+    """Tell whether a part of the schema takes a value."""
+    is_valid: bool = _reference().evolve(schema=schema).is_valid(value)
+    return is_valid
+
+
 @cache
 def _reference() -> Any:
     from jsonschema import Draft202012Validator

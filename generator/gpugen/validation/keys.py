@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from gpugen.spelling import nearest, quoted
+from gpugen.spelling import nearest, quoted, same, shown
 
 Place: TypeAlias = tuple[str, ...]  # keys from the root; a list's items are "[]"
 ITEMS = "[]"
@@ -59,48 +60,84 @@ def _variants(schema: dict[str, Any], root: dict[str, Any]) -> Iterator[dict[str
         yield resolved(branch, root)
 
 
-def advice(key: str, mapping: dict[str, Any], at: Place, root: dict[str, Any]) -> tuple[str, str]:
-    """Return what to do about an unknown key, and the key of this mapping that it stands for.
+class Advice(NamedTuple):
+    """What to do about an unknown key.
+
+    settles: the keys that it stands for, by place and name, which are not missing as well.
+    shared: what to do about several such keys at once, if they need no advice of their own.
+    """
+
+    hint: str
+    settles: tuple[Place, ...] = ()
+    shared: str = ""
+
+
+def advice(key: str, mapping: dict[str, Any], at: Place, root: dict[str, Any]) -> Advice:
+    """Return what to do about an unknown key.
 
     mapping: the schema of the mapping; its ``x-instead`` names what to write for some keys.
     """
-    known = list(keys_of(mapping, root))
-    if key in mapping.get("x-instead", {}):
-        hint = str(mapping["x-instead"][key])
-        written = hint.removeprefix("write ").split(" ")[0].rstrip(":")
-        return hint, written if written in known else ""
+    known = [*keys_of(mapping, root), *(["extends"] if not at else [])]
+    special = _instead(key, mapping, at, known) or _glued(key, at, known)
+    if special:
+        return special
     meant = nearest(key, known, 0.85)
-    home, through = ("", "") if meant else _home(key, at, root)
-    meant = meant or ("" if home else nearest(key, known))
+    home = Advice("") if meant else _home(key, at, root)
+    meant = meant or ("" if home.hint else nearest(key, known))
     if meant:
-        return f"did you mean '{meant}'?", meant
-    if home:
-        return f"{quoted(key)} {home}", through
+        return Advice(f"did you mean '{meant}'?", _stands_for(meant, mapping, at))
+    if home.hint:
+        return home
     if not known:
-        return "leave it out; no key may stand here", ""
+        return Advice("leave it out; no key may stand here")
     listed = ", ".join(sorted(known)[:16]) + (", …" if len(known) > 16 else "")
-    return f"leave it out; keys here are {listed}", ""
+    return Advice(f"leave it out; keys here are {listed}")
 
 
-def _home(key: str, at: Place, root: dict[str, Any]) -> tuple[str, str]:
-    """Say where a key of this name belongs, if there are few places that near.
+def _stands_for(key: str, mapping: dict[str, Any], at: Place) -> tuple[Place, ...]:
+    """Return what a key of a mapping brings: itself, or with ``extends`` all that is missing."""
+    keys = mapping.get("required", ()) if key == "extends" and not at else (key,)
+    return tuple((*at, name) for name in keys)
 
-    Second comes the key of the mapping here that leads there, if one does.
-    """
+
+def _instead(key: str, mapping: dict[str, Any], at: Place, known: list[str]) -> Advice | None:
+    """Return the advice that the schema itself has for some keys."""
+    hint = mapping.get("x-instead", {}).get(key)
+    if hint is None:
+        return None
+    named = [name for name in known if re.search(rf"\b{re.escape(name)}\b", hint)]
+    settles = [place for name in named for place in _stands_for(name, mapping, at)]
+    return Advice(hint, tuple(settles), hint)
+
+
+def _glued(key: str, at: Place, known: list[str]) -> Advice | None:
+    """Find a key whose value is glued to it, such as ``model:t4`` in braces."""
+    match = re.match(r"([A-Za-z][A-Za-z0-9_-]*) *[:=] *(.*)", key)
+    if match is None or match[1] not in known:
+        return None
+    return Advice(f"write {match[1]}: {shown(match[2])}".rstrip(), ((*at, match[1]),))
+
+
+def _home(key: str, at: Place, root: dict[str, Any]) -> Advice:
+    """Say where a key of this name belongs, if there are few places that near."""
     homes: dict[Place, int] = {}
     values = []
     for place, known, schema in places(root):
         if known == key:
             homes[place] = _distance(at, place)
-        elif nearest(key, map(str, schema.get("enum", ())), 1.0):
+        elif same(key, map(str, schema.get("enum", ()))):
             values.append(spelled((*place, known)))
     shortest = min(homes.values(), default=0)
     near = sorted(place for place, distance in homes.items() if distance == shortest)
     if near and len(near) <= 2 and shortest <= _FAR:
-        through = near[0][len(at)] if near[0][: len(at)] == at != near[0] else ""
         listed = " or ".join(map(spelled, near))
-        return f"belongs under {listed}" if listed else "belongs at the top level", through
-    return f"is a value of {values[0]}" if len(values) == 1 else "", ""
+        where = f"under {listed}" if listed else "at the top level"
+        settles = [(*place, key) for place in near]
+        if near[0][: len(at)] == at != near[0]:  # the key of the mapping here that leads there
+            settles.append(near[0][: len(at) + 1])
+        return Advice(f"{quoted(key)} belongs {where}", tuple(settles), f"belong {where}")
+    hint = f"{quoted(key)} is a value of {values[0]}" if len(values) == 1 else ""
+    return Advice(hint)
 
 
 def _distance(one: Place, other: Place) -> int:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpugen.model.finding import ROOT, Finding, Pointer
 from gpugen.spelling import nearest, quoted, shown
 from gpugen.validation.combined import combined_schema
 from gpugen.validation.examples import KINDS, example_of, kind, spelled
+from gpugen.validation.hints import conversion, instead, slip
+from gpugen.validation.joining import Worded
 from gpugen.validation.keys import ITEMS, Place, advice, keys_of, resolved
 
 _CHOICES = ("anyOf", "oneOf")
-
-
-class Worded(NamedTuple):
-    """A finding; key: the key that is missing, or the one that an unknown key stands for."""
-
-    finding: Finding
-    key: str = ""
 
 
 def worded(error: Any) -> Iterator[Worded]:
@@ -58,30 +52,39 @@ def _listed(options: list[str]) -> str:
     return ", ".join(shown_options)
 
 
-def _here(error: Any) -> dict[str, Any]:
-    """Return the schema at fault, with what its references and the choice around it say."""
+def _trail(error: Any) -> list[dict[str, Any]]:
+    """Return the schemas on the way to the one at fault, with what choices around them say."""
     schema: Any = combined_schema()
-    here: dict[str, Any] = {}
+    trail: list[dict[str, Any]] = []
     around: dict[str, Any] = {}
     is_schema = True
     for part in error.absolute_schema_path:
         if is_schema:
             schema = resolved(schema, combined_schema())
-            here = {**around, **schema}
-            around = here if part in _CHOICES else {}
+            trail.append({**around, **schema})
+            around = trail[-1] if part in _CHOICES else {}
         is_schema = not is_schema or part not in (*_CHOICES, "properties")
         schema = schema[part]
-    return here
+    return trail
+
+
+def _here(error: Any) -> dict[str, Any]:
+    """Return the schema at fault, with what its references and the choice around it say."""
+    return _trail(error)[-1]
 
 
 def _unknown_keys(error: Any) -> Iterator[Worded]:
     known = list(keys_of(error.schema, combined_schema()))
+    place, pointer = _place(error), pointer_of(error)
     where = f" in {_name(error)}" if error.absolute_path else ""
-    for key in error.instance:
-        if key not in known:
-            hint, meant = advice(key, error.schema, _place(error), combined_schema())
-            message, at = f"unknown key {quoted(key)}{where}", pointer_of(error) / key
-            yield Worded(Finding("schema-unknown-key", message, hint, at, at_key=True), meant)
+    for key, value in error.instance.items():
+        if key in known:
+            continue
+        found = advice(key, error.schema, place, combined_schema())
+        inside = tuple((*place, inner) for inner in value) if isinstance(value, dict) else ()
+        message = f"unknown key {quoted(key)}{where}"
+        finding = Finding("schema-unknown-key", message, found.hint, pointer / key, at_key=True)
+        yield Worded(finding, "", key, (*found.settles, *inside), found.shared, where)
 
 
 def _missing_key(error: Any) -> Iterator[Worded]:
@@ -92,14 +95,19 @@ def _missing_key(error: Any) -> Iterator[Worded]:
     hint = f"write {key}: {example}" if example else f"add the key {key}"
     hint += f" ({about})" if about else ""
     message, at = f"{_name(error)} lacks the key '{key}'", pointer_of(error)
-    yield Worded(Finding("schema-missing-key", message, hint, at, at_key=True), key)
+    finding = Finding("schema-missing-key", message, hint, at, at_key=True)
+    yield Worded(finding, missing=key, where=_name(error))
 
 
 def _null(error: Any) -> Iterator[Worded]:
-    example = example_of(_here(error))
-    is_item = bool(error.absolute_path) and isinstance(error.absolute_path[-1], int)
-    hint = f"{'delete the entry' if is_item else 'leave the key out'}, or write a value"
-    hint += f" such as {example}" if example else ""
+    trail = _trail(error)
+    example = example_of(trail[-1])
+    part = error.absolute_path[-1] if error.absolute_path else ""
+    if any(part in schema.get("required", ()) for schema in trail[:-1]):
+        hint = f"write a value such as {example}" if example else "write a value"
+    else:
+        hint = f"{'delete the entry' if isinstance(part, int) else 'leave the key out'}"
+        hint += f", or write a value such as {example}" if example else ", or write a value"
     yield _at_value(error, "schema-null", f"{_name(error)} has no value: null", hint)
 
 
@@ -112,28 +120,8 @@ def _type(error: Any) -> Iterator[Worded]:
     names = [wanted] if isinstance(wanted, str) else [name for name in wanted if name != "null"]
     kinds = " or ".join(KINDS[name] for name in names)
     message = f"{_name(error)}: {kinds} is wanted, this is {kind(error.instance)}"
-    hint = _conversion(names[0], error.instance, example_of(_here(error)))
+    hint = conversion(names[0], _here(error), error.instance)
     yield _at_value(error, "schema-type", message, hint)
-
-
-def _conversion(wanted: str, value: Any, example: str) -> str:
-    """Say how to write a value of the wanted type."""
-    such = f"write {KINDS[wanted]}"
-    if example and wanted != "boolean":
-        such += f" such as {example}"
-    if wanted == "string" and isinstance(value, int):
-        return f'quote it: "{json.dumps(value)}"'
-    if wanted == "integer" and isinstance(value, str) and value.lstrip("-").isdecimal():
-        return f"write {value} without quotes"
-    if wanted == "boolean" and isinstance(value, str) and value.lower() in ("true", "false"):
-        return f"write {value.lower()} without quotes"
-    if wanted == "array" and not isinstance(value, dict):
-        return f"write a list: [{shown(spelled(value))}]"
-    if wanted == "array":
-        return "begin each entry with '- '"
-    if wanted == "object" and isinstance(value, list) and isinstance([*value, 0][0], dict):
-        return "leave out the '- '"
-    return such
 
 
 def _choice(error: Any) -> Iterator[Worded]:
@@ -141,7 +129,10 @@ def _choice(error: Any) -> Iterator[Worded]:
     texts = [option for option in options if isinstance(option, str)]
     meant = nearest(error.instance, texts) if isinstance(error.instance, str) else ""
     listed = _listed([spelled(option) for option in options])
-    hint = f"did you mean {meant}?" if meant else f"write {'one of ' * (len(options) > 1)}{listed}"
+    hint = slip(_here(error), error.instance)
+    if not hint:
+        one_of = "one of " * (len(options) > 1)
+        hint = f"did you mean {meant}?" if meant else f"write {one_of}{listed}"
     message = f"{_name(error)} cannot be {kind(error.instance)}"
     yield _at_value(error, "schema-value", message, hint)
 
@@ -150,41 +141,40 @@ def _number(error: Any) -> Iterator[Worded]:
     side = "at least" if error.validator == "minimum" else "at most"
     wanted = error.schema.get("x-wanted") or f"{side} {error.validator_value}"
     message = f"{_name(error)} is {error.instance}; wanted is {wanted}"
-    yield _at_value(error, "schema-value", message, _instead(error, wanted))
+    hint = instead(_here(error), error.instance, wanted)
+    yield _at_value(error, "schema-value", message, hint)
 
 
 def _size(error: Any) -> Iterator[Worded]:
-    unit = "characters" if isinstance(error.instance, str) else "entries"
-    unit = unit if error.validator_value != 1 else unit.replace("ies", "y").replace("rs", "r")
+    is_text = isinstance(error.instance, str)
     side = "at least" if error.validator.startswith("min") else "at most"
-    found = f"has {len(error.instance)} {unit}" if error.instance else "is empty"
-    wanted = f"{side} {error.validator_value} {unit}"
+    found = "is empty"
+    if error.instance:
+        found = f"has {_counted(len(error.instance), is_text=is_text)}"
+    wanted = f"{side} {_counted(error.validator_value, is_text=is_text)}"
     message = f"{_name(error)} {found}; wanted is {wanted}"
-    yield _at_value(error, "schema-size", message, _instead(error, wanted))
+    hint = instead(_here(error), error.instance, wanted)
+    if is_text and error.instance:
+        hint = "shorten it"
+    yield _at_value(error, "schema-size", message, hint)
 
 
-def _instead(error: Any, wanted: str) -> str:
-    """Say what to write in place of a value."""
-    example = example_of(_here(error))
-    if example and example != spelled(error.instance):
-        return f"write for example {example}"
-    return f"write {wanted}" if wanted else ""
+def _counted(number: int, *, is_text: bool) -> str:
+    one, many = ("character", "characters") if is_text else ("entry", "entries")
+    return f"{number} {one if number == 1 else many}"
 
 
 def _value(error: Any) -> Iterator[Worded]:
     """Word a value that breaks a pattern, or any rule that has no words of its own."""
     value = error.instance
     wanted = _here(error).get("x-wanted", "another value")
-    is_padded = isinstance(value, str) and value != value.strip()
-    padding = "delete the blanks or line ends around it"
     if "propertyNames" in error.absolute_schema_path and isinstance(value, str):
         message = f"the key {quoted(value)} is not what is wanted: {wanted}"
-        hint, at = padding if is_padded else f"write {wanted}", pointer_of(error) / value
+        hint, at = instead(_here(error), value, wanted), pointer_of(error) / value
         yield Worded(Finding("schema-value", message, hint, at, at_key=True))
         return
     message = f"{_name(error)} is {kind(value)}; wanted is {wanted}"
-    hint = padding if is_padded else _instead(error, wanted)
-    yield _at_value(error, "schema-value", message, hint)
+    yield _at_value(error, "schema-value", message, instead(_here(error), value, wanted))
 
 
 def _duplicate(error: Any) -> Iterator[Worded]:
@@ -202,13 +192,23 @@ def _branches(error: Any) -> Iterator[Worded]:
         for inner in min(fitting, key=len):
             yield from worded(inner)
         return
-    wanted = _here(error).get("x-wanted") or _shapes(error.validator_value)
+    here = _here(error)
+    wanted = here.get("x-wanted") or _shapes(error.validator_value)
     branches = [resolved(branch, combined_schema()) for branch in error.validator_value]
     constants = [branch["const"] for branch in branches if isinstance(branch.get("const"), str)]
     meant = nearest(error.instance, constants) if isinstance(error.instance, str) else ""
     message = f"{_name(error)}: {wanted} is wanted, this is {kind(error.instance)}"
-    hint = f"did you mean {meant}?" if meant else _instead(error, wanted)
+    hint = f"did you mean {meant}?" if meant else _switch(branches, error.instance)
+    hint = hint or instead(here, error.instance, wanted)
     yield _at_value(error, "schema-type", message, hint)
+
+
+def _switch(branches: list[dict[str, Any]], value: Any) -> str:
+    """Say how a switch is written, where one is among the shapes and the value is like one."""
+    if not any(branch.get("type") == "boolean" for branch in branches):
+        return ""
+    hint = conversion("boolean", {}, value)
+    return "" if hint == "write true or false" else hint
 
 
 def _is_other_shape(error: Any) -> bool:

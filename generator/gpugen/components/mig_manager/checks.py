@@ -65,7 +65,8 @@ def host_manager_not_applied(spec: ClusterSpec) -> Iterator[Problem]:
     the nodes advertise what their GPUs carry now.
     """
     for pool in spec.pools:
-        if pool.mig.manager is MigManager.HOST and pool.prediction.mig_config_name:
+        is_sound = pool.gpu.geometry is not None and spec.kubernetes.distribution.is_supported
+        if pool.mig.manager is MigManager.HOST and pool.prediction.mig_config_name and is_sound:
             yield (
                 pool.mig.at,
                 f"the layout of pool {pool.name!r} belongs to the hosts' boot service, which "

@@ -13,7 +13,9 @@ NAME = "node-feature-discovery"
 OF_WORKER = ("sources", "sleepInterval", "maxUnavailable")
 
 
-@check(f"{NAME}-option-without-effect", "GG-14", severity=Severity.WARNING, component=NAME)
+@check(
+    f"{NAME}-option-without-effect", "GG-14", severity=Severity.WARNING, component=NAME, at_key=True
+)
 def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     """Options of a program that is not installed change nothing.
 

@@ -32,7 +32,7 @@ def selector_labels_missing(spec: ClusterSpec) -> Iterator[Problem]:
         )
 
 
-@check("prometheus-option-without-effect", "GG-18", component=NAME)
+@check("prometheus-option-without-effect", "GG-18", component=NAME, at_key=True)
 def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     """Labels select objects of the operator, and only the mode service-monitor makes some.
 

@@ -50,7 +50,7 @@ def without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
     )
 
 
-@check("scheduler-weights-without-bin-packing", "GG-05", component=COMPONENT_NAME)
+@check("scheduler-weights-without-bin-packing", "GG-05", component=COMPONENT_NAME, at_key=True)
 def weights_without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
     """Weights say how nodes are packed; with bin packing off the scheduler's own defaults hold."""
     stated = spec.stated["components"][COMPONENT_NAME]

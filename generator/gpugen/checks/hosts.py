@@ -1,0 +1,237 @@
+"""Checks of hosts: ranges, names, addresses, variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpugen import host_ranges
+from gpugen.checks import Problem, check
+from gpugen.host_ranges import RangeError, node_name
+from gpugen.model.finding import Pointer
+from gpugen.model.spec import ClusterSpec, HostLine
+
+_LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
+_DNS_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\Z", re.IGNORECASE)
+_NODE_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\Z")
+_NUMBERS = re.compile(r"[0-9.]+\Z")
+_GROUPS = frozenset({"all", "ungrouped", "localhost"})
+_OWN_VARIABLES = ("gpu_", "gpugen_", "nvidia_", "cuda_", "kube_scheduler_")
+_SECRETS = ("password", "passwd", "secret", "token", "private_key", "vault")
+_OF_ANSIBLE = frozenset(  # variables that Ansible sets itself and that plays rely on
+    [
+        *("ansible_facts", "ansible_local", "ansible_check_mode", "ansible_version", "environment"),
+        *("group_names", "groups", "hostvars", "inventory_dir", "inventory_file", "omit", "vars"),
+        *("inventory_hostname", "inventory_hostname_short", "play_hosts", "playbook_dir"),
+    ]
+)
+_ANY_PROGRAM = frozenset(  # variables that name a program of the control host
+    [
+        *("ansible_connection", "ansible_ssh_executable", "ansible_scp_executable"),
+        *("ansible_sftp_executable", "ansible_playbook_python"),
+    ]
+)
+_RUNS = re.compile(
+    r"ProxyCommand|LocalCommand|KnownHostsCommand|PKCS11Provider|SecurityKeyProvider"
+    r"|(?:^|\s)-[FISW]",
+    re.IGNORECASE,
+)
+
+
+@check("hosts-range-wrong")
+def ranges(spec: ClusterSpec) -> Iterator[Problem]:
+    """Ansible refuses the range or it names no host.
+
+    Source: ansible-core 2.19, expand_hostname_range.
+    """
+    total = 0
+    for pool in spec.pools:
+        for line in pool.hosts:
+            try:
+                total += host_ranges.count(line.pattern)
+            except RangeError as fault:
+                hint = "write it low to high, with as many digits on both sides, such as [01:16]"
+                if "most" in str(fault):
+                    hint = "look for a digit too many"
+                yield _name_of(line, spec), str(fault), hint
+    if total > host_ranges.MOST:
+        yield (
+            spec.at / "pools",
+            f"the spec names {total} hosts; one cluster has at most {host_ranges.MOST}",
+            "look for a range that runs too far",
+        )
+
+
+@check("hosts-same-host")
+def same_host(spec: ClusterSpec) -> Iterator[Problem]:
+    """A host that stands in two places would get two configurations, one after the other."""
+    seen: dict[str, str] = {}
+    for pool in spec.pools:
+        for line in pool.hosts:
+            twice = []
+            for host in _hosts(line):
+                if host in seen:
+                    twice.append((host, seen[host]))
+                seen[host] = pool.name
+            if twice:
+                host, other = twice[0]
+                where = f"also in pool {other!r}" if other != pool.name else "named twice"
+                more = f" (and {len(twice) - 1} more hosts)" if len(twice) > 1 else ""
+                yield (
+                    _name_of(line, spec),
+                    f"host {host!r} of pool {pool.name!r} is {where}{more}",
+                    "a host belongs to one pool and is named once",
+                )
+
+
+@check("hosts-same-node")
+def same_node(spec: ClusterSpec) -> Iterator[Problem]:
+    """Two hosts would be the same Kubernetes node: the play would label one for both."""
+    seen: dict[str, str] = {}
+    for pool in spec.pools:
+        for line in pool.hosts:
+            for host in _hosts(line):
+                node = node_name(spec, line, host)
+                if seen.setdefault(node, host) != host:
+                    yield (
+                        _name_of(line, spec),
+                        f"hosts {seen[node]!r} and {host!r} are both the node {node!r}",
+                        "write access.nodeNames: fqdn, or a nodeName per host",
+                    )
+                    break
+
+
+@check("hosts-name-wrong")
+def host_names(spec: ClusterSpec) -> Iterator[Problem]:
+    """Kubernetes takes a node's name only as DNS labels of at most 63 characters.
+
+    The names of Ansible's own groups are no host names either.
+    """
+    for pool in spec.pools:
+        for line in pool.hosts:
+            host = next(_hosts(line), "")
+            node = node_name(spec, line, host)
+            if host in _GROUPS:
+                yield (
+                    _name_of(line, spec),
+                    f"{host!r} means something else to Ansible",
+                    "write the host's name",
+                )
+            elif host and not _DNS_NAME.match(host):
+                yield (
+                    _name_of(line, spec),
+                    f"{host!r} is no host name",
+                    "write 1 to 63 letters, digits and inner hyphens between its dots",
+                )
+            elif _NUMBERS.match(host) and not line.node_name and node != host:
+                yield (
+                    _name_of(line, spec),
+                    f"{host!r} is an address, and its node would be called {node!r}",
+                    f"write {{name: <host name>, address: {host}}}, or add its nodeName",
+                )
+            elif host and not _NODE_NAME.match(node):
+                yield (
+                    _name_of(line, spec),
+                    f"host {host!r} would be the node {node!r}, which Kubernetes does not allow",
+                    "labels of a name have 1 to 63 letters, digits and inner hyphens",
+                )
+
+
+@check("hosts-range-with-own-values")
+def range_with_own_values(spec: ClusterSpec) -> Iterator[Problem]:
+    """An address or a node name is one host's own; a range would give it to many."""
+    for pool in spec.pools:
+        for line in pool.hosts:
+            own = "address" if line.address else "nodeName" if line.node_name else ""
+            if own and "[" in line.pattern:
+                yield (
+                    line.at / own,
+                    f"{line.pattern!r} is a range, but {own} belongs to one host",
+                    "name the hosts one by one",
+                )
+
+
+@check("hosts-address-wrong")
+def addresses(spec: ClusterSpec) -> Iterator[Problem]:
+    """Ansible would try to resolve what looks like an address and is none."""
+    for pool in spec.pools:
+        for line in pool.hosts:
+            if line.address and not _leads_somewhere(line.address):
+                yield (
+                    line.at / "address",
+                    f"{line.address!r} is neither an IP address nor a host name",
+                    "correct it; a port belongs under variables: {ansible_port: ...}",
+                )
+
+
+@check("hosts-variable-not-free", at_key=True)
+def host_variables(spec: ClusterSpec) -> Iterator[Problem]:
+    """Variables of our roles follow from the spec, and a secret does not belong into git."""
+    for pool in spec.pools:
+        for line in pool.hosts:
+            for name in line.variables:
+                at = line.at / "variables" / name
+                if name.startswith(_OWN_VARIABLES):
+                    yield (
+                        at,
+                        f"variable {name!r} belongs to gpugen's roles",
+                        "state it through the spec, in the pool or its host settings",
+                    )
+                elif name in _OF_ANSIBLE:
+                    yield at, f"variable {name!r} belongs to Ansible", "give it another name"
+                elif name == "ansible_host":
+                    yield at, "ansible_host follows from the host's address", "write address: ..."
+                elif any(word in name for word in _SECRETS):
+                    yield (
+                        at,
+                        f"variable {name!r} looks like a secret, and the output is committed",
+                        "keep it in Ansible Vault or in the environment of the play",
+                    )
+
+
+@check("hosts-variable-runs-programs")
+def running_variables(spec: ClusterSpec) -> Iterator[Problem]:
+    """These variables name a program that every play would start on the control host.
+
+    A spec is data: whoever may change it must not thereby run commands where plays start. Source:
+    ansible-core 2.19, connection plugin ssh; ssh_config(5), ProxyCommand.
+    """
+    for pool in spec.pools:
+        for line in pool.hosts:
+            for name, value in line.variables.items():
+                is_argument = name.endswith("_args") and _RUNS.search(str(value))
+                if name in _ANY_PROGRAM or is_argument:
+                    yield (
+                        line.at / "variables" / name,
+                        f"variable {name!r} starts a program of choice on the control host",
+                        "put it into ~/.ssh/config or the inventory of the control host; for a"
+                        " bastion write -o ProxyJump=<host>",
+                    )
+
+
+def _leads_somewhere(text: str) -> bool:
+    """Tell whether a text is an IPv4 or IPv6 address, or a host name."""
+    from ipaddress import ip_address
+
+    if ":" not in text and not _NUMBERS.match(text):
+        return _DNS_NAME.match(text) is not None
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _name_of(line: HostLine, spec: ClusterSpec) -> Pointer:
+    """Return where a line's host name stands: the item itself, or its ``name``."""
+    _, pool, _, index = line.at.parts
+    stated = spec.stated["pools"][int(pool)]["hosts"][int(index)]
+    return line.at / "name" if isinstance(stated, dict) else line.at
+
+
+def _hosts(line: HostLine) -> Iterator[str]:
+    """List a line's hosts; a range that is wrong has none (another check tells)."""
+    try:
+        yield from host_ranges.expand(line.pattern)
+    except RangeError:
+        return
