@@ -1,0 +1,254 @@
+"""The Ansible half as data: inventory, variables, plays, copies of roles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from gpugen import assets
+from gpugen.model.tree import Tree
+from gpugen.plan import plan
+from gpugen.render.hosts import render_hosts
+from gpugen.yaml_text import Unsafe
+from specs import MIG_POOL, resolved
+
+VARIABLES = "ansible/inventory/group_vars"
+
+
+class Loader(yaml.SafeLoader):
+    """Reads the tag by which Ansible takes text for data."""
+
+
+Loader.add_constructor("!unsafe", lambda loader, node: Unsafe(loader.construct_scalar(node)))
+
+
+def rendered(changes: dict[str, Any] | None = None) -> Tree:
+    spec = resolved(changes)
+    tree = Tree()
+    render_hosts(spec, plan(spec), tree)
+    return tree
+
+
+def loaded(tree: Tree, path: str) -> Any:
+    return yaml.load(tree[path], Loader)
+
+
+def variables(changes: dict[str, Any] | None = None, group: str = "pool_a100") -> dict[str, Any]:
+    found: dict[str, Any] = loaded(rendered(changes), f"{VARIABLES}/{group}.yml")
+    return found
+
+
+def roles_of(tree: Tree) -> list[str]:
+    return sorted({path.split("/")[2] for path in tree.below("ansible/roles")})
+
+
+def test_a_range_stays_a_range_and_a_host_line_carries_only_its_own() -> None:
+    hosts = [
+        "gpu-[01:99].lab.example",
+        {"name": "x.lab.example", "address": "10.0.0.7", "nodeName": "worker-7"},
+        {"name": "y.lab.example", "description": "on loan", "variables": {"ansible_port": 2222}},
+    ]
+    inventory = loaded(rendered({"/pools/0/hosts": hosts}), "ansible/inventory/hosts.yml")
+    assert inventory["all"]["children"]["gpu"]["children"]["pool_a100"]["hosts"] == {
+        "gpu-[01:99].lab.example": {},
+        "x.lab.example": {"ansible_host": "10.0.0.7", "gpu_node_name": "worker-7"},
+        "y.lab.example": {"gpugen_description": "on loan", "ansible_port": 2222},
+    }
+
+
+def test_groups_carry_the_pools_names_with_underscores() -> None:
+    tree = rendered({"/pools/0/name": "big-a100"})
+    assert f"{VARIABLES}/pool_big_a100.yml" in tree
+    assert "gpugen/pool: big-a100" in tree[f"{VARIABLES}/pool_big_a100.yml"].decode()
+
+
+@pytest.mark.parametrize("pointer", ["/description", "/pools/0/description"])
+def test_text_that_ansible_could_run_is_data(pointer: str) -> None:
+    text = "{{ lookup('pipe', 'touch canary') }}"
+    tree = rendered({pointer: text})
+    found = [
+        value
+        for path in tree.below(VARIABLES)
+        for value in loaded(tree, path).values()
+        if value == text
+    ]
+    assert [type(value) for value in found] == [Unsafe]
+
+
+def test_a_hosts_own_text_is_data_too() -> None:
+    text = "{% for x in range(9) %}x{% endfor %}"
+    host = {"name": "x.lab.example", "description": text, "variables": {"rack": text}}
+    inventory = loaded(rendered({"/pools/0/hosts": [host]}), "ansible/inventory/hosts.yml")
+    own = inventory["all"]["children"]["gpu"]["children"]["pool_a100"]["hosts"]["x.lab.example"]
+    assert [type(value) for value in own.values()] == [Unsafe, Unsafe]
+
+
+def test_roles_are_copies() -> None:
+    tree = rendered()
+    for path in tree.below("ansible/roles"):
+        assert tree[path] == (assets.roles() / path.removeprefix("ansible/roles/")).read_bytes()
+    assert roles_of(tree) == sorted(path.name for path in assets.roles().iterdir())
+
+
+def test_without_a_context_the_cluster_is_left_alone() -> None:
+    tree = rendered({"/access": {}})
+    assert "gpu_node" not in roles_of(tree)
+    names = [key for path in tree.below(VARIABLES) for key in loaded(tree, path)]
+    assert not [name for name in names if name.startswith("gpu_node_")]
+
+
+def test_every_host_is_judged_before_any_is_touched() -> None:
+    judge, converge = loaded(rendered(), "ansible/site.yml")
+    entries = [task["ansible.builtin.import_role"]["tasks_from"] for task in judge["tasks"]]
+    assert entries == ["preflight"] * 3
+    assert "serial" not in judge
+    assert converge["max_fail_percentage"] == 0
+
+
+def test_what_interrupts_a_host_is_tagged_and_asked_for() -> None:
+    tasks = loaded(rendered(), "ansible/site.yml")[1]["tasks"]
+    (block,) = (task for task in tasks if "block" in task)
+    names = [step["name"] for step in block["block"]]
+    (reboot,) = (step for step in block["block"] if "ansible.builtin.reboot" in step)
+    assert reboot["tags"] == ["disruptive"]
+    assert names.index("Stop where no reboot is allowed") < names.index(reboot["name"])
+    assert variables(group="all")["gpugen_reboot"] is False
+
+
+def test_labels_of_the_pool_and_of_its_components() -> None:
+    found = variables({**MIG_POOL, "/pools/0/labels": {"lab.example/tier": "gold"}})
+    labels = dict(found["gpu_node_labels"])
+    assert labels.pop("nvidia.com/mig.config").startswith("a100-")
+    assert labels == {"gpugen/pool": "a100", "lab.example/tier": "gold"}
+    assert found["gpu_node_initial_labels"]["nvidia.com/gpu.deploy.device-plugin"] == "true"
+    assert found["gpu_node_mig_manager"] == "mig-manager-a100"
+    assert variables()["gpu_node_mig_manager"] == ""
+
+
+def test_the_wait_is_for_what_the_algebra_predicts() -> None:
+    shared = {"mode": "time-slicing", "resources": {"nvidia.com/gpu": 3}, "rename": True}
+    found = variables({"/pools/0/sharing": shared})
+    assert found["gpu_node_resources"] == {"nvidia.com/gpu.shared": 12}
+    assert found["gpu_node_plugin"] == "device-plugin-a100"
+
+
+def test_a_repository_in_the_vendors_layout_with_a_key_beside_the_plays() -> None:
+    stated = {
+        "baseURL": "https://packages.lab.example/cuda",
+        "keyFile": "keys/cuda.asc",
+        "fingerprint": "EB693B3035CD5710E231E123A4B469963BF863CC",
+    }
+    found = variables({"/hostDefaults/repositories": stated})["gpu_prerequisites_repositories"]
+    assert found == [
+        {
+            "name": "nvidia",
+            "uri": "https://packages.lab.example/cuda/ubuntu2404/x86_64/",
+            "key": "{{ playbook_dir }}/files/keys/cuda.asc",
+            "fingerprint": stated["fingerprint"],
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("system", "model", "version", "driver", "fabric", "nvlink5"),
+    [
+        ("ubuntu-24.04", "a100-sxm4-40gb", "550.163.01", "cuda-drivers-550", "-550", False),
+        ("ubuntu-24.04", "a100-sxm4-40gb", "570.195.03", "nvidia-open-570", "-570", False),
+        ("ubuntu-24.04", "a100-sxm4-40gb", "580.178.04", "nvidia-open-580", "", False),
+        ("ubuntu-24.04", "a100-sxm4-40gb", "595.91.07", "nvidia-open", "", False),
+        ("ubuntu-24.04", "v100-sxm2-32gb", "580.178.04", "cuda-drivers-580", None, False),
+        ("ubuntu-26.04", "l4", "595.91.07", "nvidia-open", None, False),
+        ("debian-12", "l4", "580.178.04", "nvidia-open", None, False),
+        ("ubuntu-24.04", "b200", "580.178.04", "nvidia-open-580", "", True),
+    ],
+)
+def test_package_names(
+    system: str, model: str, version: str, driver: str, fabric: str | None, nvlink5: bool
+) -> None:
+    found = variables(
+        {
+            "/pools/0/gpu/model": model,
+            "/hostDefaults/os": system,
+            "/hostDefaults/driver/version": version,
+        }
+    )
+    assert found["nvidia_driver_packages"] == [driver]
+    names = found["nvidia_driver_fabric_packages"]
+    assert names[:1] == ([] if fabric is None else [f"nvidia-fabricmanager{fabric}"])
+    assert found["nvidia_driver_nvlink5_packages"] == (
+        ["nvlsm", "infiniband-diags"] if nvlink5 else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "version", "stated", "flavour"),
+    [
+        ("l4", "580.178.04", "auto", "open"),
+        ("l4", "550.163.01", "auto", "proprietary"),
+        ("l4", "580.178.04", "proprietary", "proprietary"),
+        ("v100-sxm2-32gb", "580.178.04", "auto", "proprietary"),
+        ("b200", "570.195.03", "auto", "open"),
+    ],
+)
+def test_flavour_of_the_kernel_modules(model: str, version: str, stated: str, flavour: str) -> None:
+    driver = {"version": version, "kernelModules": stated}
+    found = variables({"/pools/0/gpu/model": model, "/hostDefaults/driver": driver})
+    assert found["nvidia_driver_modules"] == flavour
+
+
+def test_a_superchip_keeps_its_gpu_memory_from_the_system() -> None:
+    found = variables({"/pools/0/gpu/model": "gh200-96gb"})
+    assert found["nvidia_driver_module_options"] == {"NVreg_CoherentGPUMemoryMode": "driver"}
+    assert variables()["nvidia_driver_module_options"] == {}
+
+
+def test_a_driver_of_the_image_is_only_verified() -> None:
+    found = variables({"/hostDefaults/driver": {"method": "none"}})
+    assert found["nvidia_driver_method"] == "none"
+    assert "nvidia_driver_packages" not in found
+    assert found["gpu_prerequisites_headers"] is False
+
+
+@pytest.mark.parametrize(
+    ("distribution", "minor", "mode", "version"),
+    [
+        ("kubeadm", "1.36", "import", None),
+        ("k3s", "1.36", "detect", None),
+        ("rke2", "1.36", "detect", None),
+        ("k0s", "1.35", "merge", 2),
+        ("k0s", "1.36", "merge", 3),
+    ],
+)
+def test_how_the_runtime_learns_of_the_toolkit(
+    distribution: str, minor: str, mode: str, version: int | None
+) -> None:
+    stated = {"version": minor, "distribution": distribution}
+    found = variables({"/kubernetes": stated}, "all")
+    assert found["nvidia_container_toolkit_mode"] == mode
+    assert found.get("nvidia_container_toolkit_dropin_version") == version
+    assert ("nvidia_container_toolkit_dropin" in found) == (mode != "detect")
+
+
+def test_the_toolkit_honours_the_list_strategy() -> None:
+    volumes = variables({"/deviceListStrategy": ["volume-mounts"]}, "all")
+    assert volumes["nvidia_container_toolkit_config"] == {
+        "accept-nvidia-visible-devices-as-volume-mounts": "true",
+        "accept-nvidia-visible-devices-envvar-when-unprivileged": "false",
+    }
+    cdi = variables({"/deviceListStrategy": ["cdi-cri"]}, "all")
+    assert cdi["nvidia_container_toolkit_enable_cdi"] is True
+
+
+def test_the_readme_names_what_is_left_to_people() -> None:
+    text = rendered({"/kubernetes/distribution": "k3s"})["ansible/README.md"].decode()
+    assert "node-label: [gpugen/pool=a100] in /etc/rancher/k3s/config.yaml" in text
+    assert "gpugen_reboot=true" in text
+
+
+def test_ten_thousand_hosts_stay_one_line_each() -> None:
+    hosts = [f"gpu-{number:05}.lab.example" for number in range(10_000)]
+    text = rendered({"/pools/0/hosts": hosts})["ansible/inventory/hosts.yml"].decode()
+    assert len(text.splitlines()) < 10_010
+    assert text.endswith("gpu-09999.lab.example: {}\n")
