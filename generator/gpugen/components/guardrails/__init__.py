@@ -1,0 +1,185 @@
+"""Guardrails: admission policies that answer a workload which could never start, and complete pods.
+
+CEL inside the API server; nothing runs. What is refused follows from the spec alone, so it is as
+right as the spec is. Namespaces of gpugen and of the system are left alone.
+Source: kubernetes v1.36.3, admissionregistration.k8s.io/v1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from gpugen import kube
+from gpugen.components import Component, Options, options_schema
+from gpugen.components.guardrails import cel
+from gpugen.components.guardrails.completion import patches
+from gpugen.components.guardrails.facts import Facts, completes, facts_of
+from gpugen.components.guardrails.rules import Rule, advice, certain
+from gpugen.components.guardrails.view import MIRROR, conditions, variables
+from gpugen.model.plan import Contribution, KubeObject, Placed, Wave
+from gpugen.model.spec import ClusterSpec
+
+NAME = "guardrails"
+REQUESTS, ADVICE, DEFAULTS = "gpugen-gpu-requests", "gpugen-gpu-advice", "gpugen-gpu-defaults"
+VERSION = "admissionregistration.k8s.io/v1"
+SYSTEM_NAMESPACES = ("kube-node-lease", "kube-public", "kube-system")
+MANAGED_BY = "app.kubernetes.io/managed-by"  # on our namespaces, as on all that is ours
+SCHEDULER = "scheduler"
+RUNTIME_CLASS = "runtime-class"
+TELL = ["Warn", "Audit"]
+REFUSE = ["Deny"]
+
+
+def contribute(spec: ClusterSpec, options: Options) -> Contribution:
+    """Return the policies with their bindings; nothing where the mode is off."""
+    if options["mode"] == "off":
+        return Contribution()
+    facts = facts_of(spec, options)
+    enforces = options["mode"] == "enforce"
+    objects = [
+        *_judge(spec, options, facts, REQUESTS, certain(facts), refuses=enforces),
+        *_judge(spec, options, facts, ADVICE, _advice(spec, options, facts), refuses=False),
+    ]
+    if completes(spec, options):
+        objects += _complete(spec, options, facts)
+    return Contribution(tuple(Placed(Wave.SCHEDULING, item) for item in objects))
+
+
+def _advice(spec: ClusterSpec, options: Options, facts: Facts) -> Iterator[Rule]:
+    schema = options_schema(SCHEDULER) or {}
+    default: str = schema["properties"]["schedulerName"]["default"]
+    uses_cdi = any(strategy.startswith("cdi-") for strategy in spec.device_list_strategy)
+    return advice(
+        facts,
+        idle_scheduler="" if SCHEDULER in spec.options else default,
+        needs_runtime_class=not (completes(spec, options) or uses_cdi) and _has_class(spec),
+    )
+
+
+def _has_class(spec: ClusterSpec) -> bool:
+    """Tell whether RuntimeClass nvidia exists: ours, or the distribution's."""
+    return RUNTIME_CLASS in spec.options or spec.kubernetes.distribution.has_runtime_class
+
+
+def _judge(
+    spec: ClusterSpec,
+    options: Options,
+    facts: Facts,
+    name: str,
+    rules: Iterable[Rule],
+    *,
+    refuses: bool,
+) -> list[KubeObject]:
+    """Return a validating policy and its binding.
+
+    What refuses fails closed, or a request that is too costly to judge would pass; what only tells
+    never stands in the way, whatever happens to it.
+    """
+    kept = [rule for rule in rules if rule.id not in options["withoutRules"]]
+    if not kept:
+        return []
+    validations = [rule.validation() for rule in kept]
+    texts = [entry[key] for entry in validations for key in ("expression", "messageExpression")]
+    policy = {
+        "failurePolicy": "Fail" if refuses else "Ignore",
+        "matchConstraints": {"matchPolicy": "Equivalent", "resourceRules": _watched()},
+        "matchConditions": conditions(),
+        "variables": variables(facts, texts),
+        "validations": validations,
+    }
+    actions = {"validationActions": list(REFUSE if refuses else TELL)}
+    return _policy(
+        "ValidatingAdmissionPolicy", name, policy, _binding(spec, options, name, actions)
+    )
+
+
+def _complete(spec: ClusterSpec, options: Options, facts: Facts) -> list[KubeObject]:
+    """Return the mutating policy and its binding; it helps, so it never stands in the way."""
+    scheduler = spec.options.get(SCHEDULER, {}).get("schedulerName", "")
+    mutations = patches(facts, scheduler=scheduler, has_runtime_class=_has_class(spec))
+    if not mutations or not facts.names:
+        return []
+    asks = f"{cel.LIMITS}.exists(n, n in {cel.literal(facts.names)})"
+    policy = {
+        "failurePolicy": "Ignore",
+        "reinvocationPolicy": "IfNeeded",
+        "matchConstraints": {
+            "matchPolicy": "Equivalent",
+            "resourceRules": [_rule("", "v1", ["CREATE"], "pods")],
+        },
+        "matchConditions": [
+            {
+                "name": "asks-for-gpu",
+                "expression": f"{cel.containers('object.spec')}.exists(c, {asks})",
+            },
+            MIRROR,
+        ],
+        "mutations": mutations,
+    }
+    return _policy("MutatingAdmissionPolicy", DEFAULTS, policy, _binding(spec, options, DEFAULTS))
+
+
+def _policy(
+    kind: str, name: str, policy: dict[str, Any], binding: dict[str, Any]
+) -> list[KubeObject]:
+    return [
+        {"apiVersion": VERSION, "kind": kind, "metadata": kube.metadata(name), "spec": policy},
+        {
+            "apiVersion": VERSION,
+            "kind": f"{kind}Binding",
+            "metadata": kube.metadata(name),
+            "spec": binding,
+        },
+    ]
+
+
+def _binding(
+    spec: ClusterSpec, options: Options, name: str, more: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what a binding says: which namespaces, and what follows."""
+    exempt = {
+        *SYSTEM_NAMESPACES,
+        spec.namespaces.agents,
+        spec.namespaces.controllers,
+        *options["exemptNamespaces"],
+    }
+    elsewhere = {
+        "key": "kubernetes.io/metadata.name",
+        "operator": "NotIn",
+        "values": sorted(exempt),
+    }
+    # By label, too: where a spec renames our namespaces, the last version still judges the next.
+    not_ours = {"key": MANAGED_BY, "operator": "NotIn", "values": ["gpugen"]}
+    return {
+        "policyName": name,
+        **(more or {}),
+        "matchResources": {
+            "matchPolicy": "Equivalent",
+            "namespaceSelector": {"matchExpressions": [elsewhere, not_ours]},
+        },
+    }
+
+
+def _watched() -> list[dict[str, Any]]:
+    """Return the requests that are judged: pods, and what makes pods."""
+    both = ["CREATE", "UPDATE"]
+    return [
+        _rule("", "v1", ["CREATE"], "pods"),
+        _rule("", "v1", ["UPDATE"], "pods/ephemeralcontainers"),
+        _rule("", "v1", both, "replicationcontrollers"),
+        _rule("apps", "v1", both, "daemonsets", "deployments", "replicasets", "statefulsets"),
+        _rule("batch", "v1", both, "cronjobs", "jobs"),
+    ]
+
+
+def _rule(group: str, version: str, operations: Sequence[str], *resources: str) -> dict[str, Any]:
+    return {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "operations": list(operations),
+        "resources": list(resources),
+    }
+
+
+COMPONENT = Component(contribute)

@@ -1,0 +1,66 @@
+"""What pods that ask for a GPU are given: scheduler, runtime class, tolerations.
+
+Only what a pod leaves open: a scheduler or runtime class that it names stays, and so do its
+tolerations of a key that it names itself. JSON patches, because the list of tolerations is atomic
+and an applied configuration would replace it.
+Source: kubernetes v1.36.3, apiserver/pkg/admission/plugin/policy/mutating.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpugen import kube
+from gpugen.components.guardrails import cel
+from gpugen.components.guardrails.facts import Facts
+
+DEFAULT_SCHEDULER = "default-scheduler"
+
+
+def patches(facts: Facts, *, scheduler: str, has_runtime_class: bool) -> list[dict[str, Any]]:
+    """Return the mutations. scheduler: empty where the main one serves GPU pods too."""
+    expressions = []
+    if scheduler:
+        expressions.append(
+            f"object.spec.?schedulerName.orValue('') in ['', {cel.literal(DEFAULT_SCHEDULER)}] ?\n"
+            "[JSONPatch{op: 'add', path: '/spec/schedulerName',"
+            f" value: {cel.literal(scheduler)}}}] : []"
+        )
+    if has_runtime_class:
+        expressions.append(
+            "!has(object.spec.runtimeClassName) ?\n"
+            "[JSONPatch{op: 'add', path: '/spec/runtimeClassName',"
+            f" value: {cel.literal(kube.RUNTIME_CLASS)}}}] : []"
+        )
+    taints = _taints(facts)
+    if taints:
+        expressions.append(_tolerate(taints))
+    return [{"patchType": "JSONPatch", "jsonPatch": {"expression": text}} for text in expressions]
+
+
+def _taints(facts: Facts) -> dict[tuple[str, str], list[str]]:
+    """Return key and effect of the taints to tolerate -> the resources whose pools have it."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for pool in facts.pools:
+        for taint in pool.taints:
+            if taint.key in facts.completed_keys:
+                found.setdefault((taint.key, taint.effect), set()).update(pool.units)
+    return {taint: sorted(names) for taint, names in sorted(found.items())}
+
+
+def _tolerate(taints: dict[tuple[str, str], list[str]]) -> str:
+    """Add a toleration per taint whose key the pod does not name."""
+    tolerations = "object.spec.?tolerations.orValue([])"
+    asked = cel.containers("object.spec")
+    parts = [
+        "(has(object.spec.tolerations) ? [] :\n"
+        "[JSONPatch{op: 'add', path: '/spec/tolerations', value: []}])"
+    ]
+    for (key, effect), names in taints.items():
+        parts.append(
+            f"({tolerations}.exists(o, o.?key.orValue('') in ['', {cel.literal(key)}]) ||\n"
+            f"!{asked}.exists(c, {cel.LIMITS}.exists(n, n in {cel.literal(names)})) ? [] :\n"
+            "[JSONPatch{op: 'add', path: '/spec/tolerations/-', value: Object.spec.tolerations{"
+            f"key: {cel.literal(key)}, operator: 'Exists', effect: {cel.literal(effect)}}}}}])"
+        )
+    return " +\n".join(parts)

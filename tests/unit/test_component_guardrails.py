@@ -1,0 +1,228 @@
+"""The guardrails: which policies a spec makes, and what they say of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from component_specs import cluster, key, objects, pool
+
+from gpugen.components import options_schema
+from gpugen.components.guardrails import cel, contribute
+from gpugen.components.guardrails.facts import NAMED_RESOURCES, facts_of
+from gpugen.components.guardrails.rules import advice, certain
+from gpugen.conform import fault
+from gpugen.model.plan import Wave
+from gpugen.model.spec import ClusterSpec
+
+NAME = "guardrails"
+TAINT = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
+REQUESTS = "ValidatingAdmissionPolicy/gpugen-gpu-requests"
+ADVICE = "ValidatingAdmissionPolicy/gpugen-gpu-advice"
+DEFAULTS = "MutatingAdmissionPolicy/gpugen-gpu-defaults"
+MIXED = {
+    "mig": {
+        "strategy": "mixed",
+        "layout": [{"gpus": [0, 1], "profiles": {"1g.5gb": 7}}, {"gpus": [2, 3], "profiles": {}}],
+    },
+    "sharing": {"mode": "time-slicing", "resources": {"nvidia.com/mig-1g.5gb": 2}, "rename": True},
+}
+
+
+def spec_of(*pools: Any, **options: Any) -> ClusterSpec:
+    return cluster(*pools, components={NAME: options, "scheduler": True})
+
+
+def variables(policy: dict[str, Any]) -> dict[str, str]:
+    return {v["name"]: v["expression"] for v in policy["spec"]["variables"]}
+
+
+def rule_ids(policy: dict[str, Any]) -> list[str]:
+    return [v["message"].partition("]")[0][1:] for v in policy["spec"]["validations"]]
+
+
+def test_on_by_itself_and_only_warning() -> None:
+    spec = cluster(pool(taints=[TAINT]))
+    found = objects(spec, NAME)
+    assert {REQUESTS, ADVICE, DEFAULTS} <= set(found)
+    actions = {
+        name: item["spec"]["validationActions"]
+        for name, item in found.items()
+        if name.startswith("ValidatingAdmissionPolicyBinding")
+    }
+    assert set(map(tuple, actions.values())) == {("Warn", "Audit")}
+    assert found[REQUESTS]["spec"]["failurePolicy"] == "Ignore"
+
+
+def test_enforcing_refuses_what_is_certain_and_fails_closed() -> None:
+    found = objects(spec_of(pool(taints=[TAINT]), mode="enforce"), NAME)
+    assert found[f"{REQUESTS.replace('/', 'Binding/')}"]["spec"]["validationActions"] == ["Deny"]
+    assert found[REQUESTS]["spec"]["failurePolicy"] == "Fail"
+    assert found[f"{ADVICE.replace('/', 'Binding/')}"]["spec"]["validationActions"] == [
+        "Warn",
+        "Audit",
+    ]
+    assert found[ADVICE]["spec"]["failurePolicy"] == "Ignore"
+    assert found[DEFAULTS]["spec"]["failurePolicy"] == "Ignore"
+
+
+def test_off_renders_nothing() -> None:
+    assert objects(spec_of(mode="off"), NAME) == {}
+    assert NAME not in cluster(components={NAME: False}).options
+
+
+def test_every_binding_leaves_system_and_own_namespaces_alone() -> None:
+    spec = cluster(
+        components={NAME: {"exemptNamespaces": ["monitoring"]}},
+        namespaces={"agents": "a", "controllers": "c"},
+    )
+    bindings = [item for name, item in objects(spec, NAME).items() if "Binding/" in name]
+    assert len(bindings) == 3
+    for item in bindings:
+        by_name, by_owner = item["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
+        assert by_name == {
+            "key": "kubernetes.io/metadata.name",
+            "operator": "NotIn",
+            "values": ["a", "c", "kube-node-lease", "kube-public", "kube-system", "monitoring"],
+        }
+        assert (by_owner["operator"], by_owner["values"]) == ("NotIn", ["gpugen"])
+
+
+@pytest.mark.parametrize(("version", "is_rendered"), [("1.35", False), ("1.36", True)])
+def test_pods_are_completed_where_kubernetes_can(version: str, is_rendered: bool) -> None:
+    spec = cluster(kubernetes={"version": version, "distribution": "kubeadm"})
+    assert any(
+        "Mutating" in key(p.object) for p in contribute(spec, spec.options[NAME]).objects
+    ) is (is_rendered)
+
+
+def test_a_pod_is_given_what_the_spec_has() -> None:
+    def mutations(spec: ClusterSpec) -> str:
+        found = objects(spec, NAME).get(DEFAULTS)
+        return json.dumps(found["spec"]["mutations"]) if found else ""
+
+    tainted = pool(taints=[TAINT])
+    everything = mutations(spec_of(tainted))
+    assert all(path in everything for path in ("schedulerName", "runtimeClassName", "tolerations"))
+    assert "schedulerName" not in mutations(cluster(tainted))
+    assert "tolerations" not in mutations(cluster())
+    assert "tolerations" not in mutations(spec_of(tainted, toleratedTaints=["other"]))
+    without = mutations(cluster(components={"runtime-class": False}))
+    assert without == ""
+    k3s = cluster(distribution="k3s")
+    assert "runtimeClassName" in mutations(k3s)  # which brings the class itself
+
+
+def test_only_taints_that_keep_pods_away_are_tolerated() -> None:
+    wish = {"key": "nvidia.com/gpu", "effect": "PreferNoSchedule"}
+    found = objects(cluster(pool(taints=[wish])), NAME)
+    assert "tolerations" not in json.dumps(found[DEFAULTS])
+    assert "untolerated-taint" not in rule_ids(found[REQUESTS])
+
+
+def test_facts_are_those_of_the_algebra() -> None:
+    spec = spec_of(pool("cut", **MIXED), pool("t4", "t4", 2, labels={"lab.example/a": "b"}))
+    facts = facts_of(spec, spec.options[NAME])
+    assert [dict(p.units) for p in facts.pools] == [p.prediction.capacity for p in spec.pools]
+    assert facts.pools[0].single == facts.pools[0].instances == ("nvidia.com/mig-1g.5gb.shared",)
+    assert facts.pools[1].labels == {
+        "gpugen/pool": "t4",
+        "lab.example/a": "b",
+        "nvidia.com/gpu.product": "Tesla-T4",
+    }
+    assert facts.instead == {
+        "nvidia.com/gpu.shared": "nvidia.com/gpu",
+        "nvidia.com/mig-1g.5gb": "nvidia.com/mig-1g.5gb.shared",
+    }
+
+
+def test_a_label_is_judged_only_where_a_component_sets_it() -> None:
+    spec = cluster(components={"gpu-feature-discovery": False, NAME: {}})
+    (facts,) = facts_of(spec, spec.options[NAME]).pools
+    assert facts.labels == {"gpugen/pool": "a"}
+
+
+def test_requests_for_several_shares_fail_where_the_plugin_fails_them() -> None:
+    for sharing, is_refused in (
+        ({"mode": "time-slicing"}, True),
+        ({"mode": "time-slicing", "failRequestsGreaterThanOne": False}, False),
+        ({"mode": "mps"}, True),
+    ):
+        spec = cluster(pool(sharing={**sharing, "resources": {"nvidia.com/gpu": 4}}))
+        found = objects(spec, NAME)
+        assert ("more-than-one-share" in rule_ids(found[REQUESTS])) is is_refused
+        assert "several-shares" in rule_ids(found[ADVICE])
+
+
+def test_every_rule_can_be_left_out_and_no_other() -> None:
+    spec = cluster(
+        pool("cut", **MIXED, taints=[TAINT]), kubernetes={"version": "1.35", "distribution": "k3s"}
+    )
+    facts = facts_of(spec, spec.options[NAME])
+    rules = [*certain(facts), *advice(facts, idle_scheduler="x", needs_runtime_class=True)]
+    schema = options_schema(NAME)
+    assert schema is not None
+    names = schema["properties"]["withoutRules"]["items"]["enum"]
+    assert sorted(rule.id for rule in rules) == sorted(names)
+    without = cluster(pool(), components={NAME: {"withoutRules": names}})
+    assert {k.partition("/")[0] for k in objects(without, NAME)} == {
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+    }
+
+
+def test_only_the_variables_that_rules_need_are_there() -> None:
+    found = objects(cluster(), NAME)
+    assert {"shares", "foreign"} & set(variables(found[REQUESTS])) == set()
+    assert "taints" not in variables(found[REQUESTS])  # the pool has none
+
+
+def test_a_new_pool_adds_rows_and_changes_none() -> None:
+    one = variables(objects(cluster(pool("a")), NAME)[REQUESTS])["units"].splitlines()
+    two = variables(objects(cluster(pool("a"), pool("b")), NAME)[REQUESTS])["units"].splitlines()
+    assert two == [one[0], one[1] + ",", "  'b': {'nvidia.com/gpu': 4}", one[2]]
+
+
+def test_what_is_said_has_an_end() -> None:
+    """Warnings have room for 4096 characters together."""
+    profiles = ["1g.5gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"]
+    pools = [
+        pool(
+            f"pool-{n:02d}",
+            mig={"strategy": "mixed", "layout": [{"gpus": "all", "profiles": {p: 1}}]},
+        )
+        for n, p in enumerate(profiles * 8)
+    ]
+    spec = cluster(*pools)
+    facts = facts_of(spec, spec.options[NAME])
+    assert len(facts.names) < NAMED_RESOURCES
+    assert facts.where("nvidia.com/mig-1g.5gb") == (
+        "4 per node in pools pool-00, pool-05, pool-10, pool-15, pool-20, pool-25, 2 more"
+    )
+    assert len(facts.overview) < 800
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("it's", "'it\\'s'"),
+        ("a\\b", "'a\\\\b'"),
+        (8, "8"),
+        (["a", "b"], "['a', 'b']"),
+        ({"a": {"b": 1}, "c": {}}, "{'a': {'b': 1}, 'c': {}}"),
+        ([], "[]"),
+    ],
+)
+def test_literals(value: Any, text: str) -> None:
+    assert cel.literal(value) == text
+
+
+def test_all_stands_in_the_last_wave_once_and_conforms() -> None:
+    spec = spec_of(pool("cut", **MIXED, taints=[TAINT]))
+    placed = contribute(spec, spec.options[NAME]).objects
+    assert {(item.wave, item.pool) for item in placed} == {(Wave.SCHEDULING, "")}
+    assert len(placed) == 6
+    for item in placed:
+        assert fault(item.object) == "", key(item.object)
+        assert "$" not in json.dumps(item.object)  # Flux would take it for a variable
