@@ -24,9 +24,7 @@ def _without_words(schema: Any) -> Any:
         return [_without_words(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    return {
-        key: _without_words(value) for key, value in schema.items() if not key.startswith("x-")
-    }
+    return {key: _without_words(value) for key, value in schema.items() if not key.startswith("x-")}
 
 
 @click.command("schema")

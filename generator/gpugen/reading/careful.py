@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from gpugen.reading.faults import MAX_DEPTH, MAX_EXPANSION, MAX_SCALAR, Faults
+from gpugen.reading.frame import Frame
 from gpugen.reading.marks import ROOT_MARK, Marks
 from gpugen.reading.scalars import DoubtfulError, resolve
 from gpugen.reading.slips import swallowed_lines, tab_in_indentation, template_mark
@@ -28,20 +28,6 @@ _LONG_TAG = re.compile(
 _BROKEN = object()  # stands for a key that is no text, or for an anchor that is still open
 
 
-@dataclass(slots=True)
-class _Frame:
-    """A collection that is open. size: values in it after following every alias."""
-
-    node: Any
-    offset: int
-    anchor: str | None
-    is_key: bool
-    is_template: bool = False
-    key: Any = None
-    key_offset: int = 0
-    size: int = 1
-
-
 class _StopReadingError(Exception):
     """A bound is crossed; what was found so far is all that is said."""
 
@@ -54,7 +40,7 @@ class CarefulReader:
         self.faults = faults
         self.marks: Marks = {}
         self.root: Any = None
-        self._frames: list[_Frame] = []
+        self._frames: list[Frame] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._spans: list[tuple[int, int]] = []  # quoted and block scalars of several lines
         self._events = self._size = 0
@@ -112,7 +98,7 @@ class CarefulReader:
         if len(self._frames) >= MAX_DEPTH:
             self._stop("spec-depth", offset, MAX_DEPTH)
         self._refuse_tag(event)
-        frame = _Frame(node, offset, event.anchor, is_key=self._awaits_key())
+        frame = Frame(node, offset, event.anchor, is_key=self._awaits_key())
         if frame.is_key:
             self._frames[-1].key = _BROKEN
             outer = self._frames[-1].offset
@@ -161,6 +147,8 @@ class CarefulReader:
         if swallowed:
             for fault, at, *values in swallowed:
                 self._fault(fault, at, *values)
+                if fault == "spec-missing-dash":
+                    raise _StopReadingError
             return str(text)
         try:
             return resolve(text)
@@ -183,8 +171,7 @@ class CarefulReader:
             fault = "spec-key-not-text" if spelled else "spec-missing-key-text"
             self._fault(fault, offset, spelled)
         elif value in frame.node:
-            first = self.faults.line(self.marks[id(frame.node), value][0])
-            self._fault("spec-duplicate-key", offset, shown(value), first)
+            self._duplicate(frame, value, offset)
         elif value == "<<" and self.text[offset] == "<":
             self._fault("spec-merge-key", offset)
         elif value.startswith("-") and self.text[offset] == "-":
@@ -194,6 +181,20 @@ class CarefulReader:
             frame.key = value
             frame.node[value] = None
             self.marks[id(frame.node), value] = (offset, offset)
+
+    def _duplicate(self, frame: Frame, key: str, offset: int) -> None:
+        """Note a key that is used twice; once only where a dash is missing before the first."""
+        first = self.marks[id(frame.node), key][0]
+        if frame.is_two_items:
+            return
+        frame.is_two_items = key == next(iter(frame.node)) and self._is_item()
+        hint = "begin it with '- ' if it is another entry, else keep one of the two"
+        hint = hint if frame.is_two_items else "keep one of the two"
+        self._fault("spec-duplicate-key", offset, shown(key), self.faults.line(first), hint)
+
+    def _is_item(self) -> bool:
+        """Tell whether the mapping that is open is an item of a list."""
+        return len(self._frames) > 1 and type(self._frames[-2].node) is list
 
     def _alias(self, event: Any) -> None:
         offset = event.start_mark.index

@@ -47,6 +47,10 @@ def swallowed_lines(text: str, start: int, end: int) -> Iterator[Fault]:
         if match := GLUED.match(line):
             yield missing_space(begin, match)
         elif number and _FUSED.match(line.lstrip()):
+            column = start - text.rfind("\n", 0, start) - 1
+            if text[start - column : start].isspace() and begin - at == column:
+                yield ("spec-missing-dash", start, shown(text[start : text.find("\n", start)]))
+                return
             yield ("spec-fused-items", begin, text.count("\n", 0, start) + 1)
         at += len(line) + 1
 

@@ -19,6 +19,11 @@ SYNTAX: dict[str, Words] = {
         "write {1}",
         "A colon ends a key, and a dash begins an item, only if a space follows.",
     ),
+    "spec-missing-dash": Words(
+        "'{0}' stands in a list, but does not begin with a dash",
+        "write '- ' before it",
+        "Each item of a list begins with a dash and a space.",
+    ),
     "spec-missing-colon": Words(
         "'{0}' lacks the colon that makes it a key",
         "write '{0}:', or join the line with the one above",

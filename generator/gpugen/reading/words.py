@@ -124,7 +124,7 @@ FAULTS: dict[str, Words] = {
     ),
     "spec-duplicate-key": Words(
         "the key '{0}' is already used in line {1}",
-        "keep one of the two",
+        "{2}",
         "Readers disagree which of two equal keys wins.",
     ),
     "spec-key-not-text": Words(

@@ -112,9 +112,11 @@ def _joined_missing(found: Iterable[Worded]) -> Iterator[Finding]:
             continue
         names = _listed([f"'{one.missing}'" for one in group])
         hint = "; ".join(one.finding.hint.partition(" (")[0] for one in group[:3])
-        more = "; …" if len(group) > 3 else ""
+        hint += "; …" if len(group) > 3 else ""
+        if first.at.parts and first.at.parts[-1].isdigit():
+            hint = f"leave out the '- ' if this belongs to the entry above, else {hint}"
         message = f"{group[0].where} lacks the keys {names}"
-        yield Finding(first.id, message, hint + more, first.at, at_key=True)
+        yield Finding(first.id, message, hint, first.at, at_key=True)
 
 
 def _listed(names: list[str]) -> str:

@@ -129,12 +129,16 @@ def _choice(error: Any) -> Iterator[Worded]:
     texts = [option for option in options if isinstance(option, str)]
     meant = nearest(error.instance, texts) if isinstance(error.instance, str) else ""
     listed = _listed([spelled(option) for option in options])
-    hint = slip(_here(error), error.instance)
-    if not hint:
-        one_of = "one of " * (len(options) > 1)
-        hint = f"did you mean {meant}?" if meant else f"write {one_of}{listed}"
+    one_of = "one of " * (len(options) > 1)
+    trail = _trail(error)
+    hint = slip(trail[-1], error.instance)
+    around = next((schema for schema in reversed(trail) if "required" in schema), trail[0])
+    is_superfluous = hint.startswith("leave ")  # then what else lacks there is superfluous too
+    settles = around.get("required", ()) if is_superfluous else ()
+    hint = hint or (f"did you mean {meant}?" if meant else f"write {one_of}{listed}")
     message = f"{_name(error)} cannot be {kind(error.instance)}"
-    yield _at_value(error, "schema-value", message, hint)
+    finding = _at_value(error, "schema-value", message, hint).finding
+    yield Worded(finding, settles=tuple((*_place(error)[:-1], key) for key in settles))
 
 
 def _number(error: Any) -> Iterator[Worded]:
