@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpugen.model.finding import Finding, Location, Pointer
-from gpugen.reading.words import Words
+from gpugen.reading.syntax_words import Words
 
 FAULTS: dict[str, Words] = {
     "catalog-file-name": Words(
