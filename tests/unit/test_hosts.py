@@ -54,7 +54,7 @@ def test_a_range_stays_a_range_and_a_host_line_carries_only_its_own() -> None:
     assert inventory["all"]["children"]["gpu"]["children"]["pool_a100"]["hosts"] == {
         "gpu-[01:99].lab.example": {},
         "x.lab.example": {"ansible_host": "10.0.0.7", "gpu_node_name": "worker-7"},
-        "y.lab.example": {"gpugen_description": "on loan", "ansible_port": 2222},
+        "y.lab.example": {"gpugen_host_description": "on loan", "ansible_port": 2222},
     }
 
 

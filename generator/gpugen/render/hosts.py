@@ -63,7 +63,7 @@ def _own(line: HostLine) -> dict[str, Any]:
     if line.address:
         own["ansible_host"] = line.address
     if line.description:
-        own["gpugen_description"] = _inert(line.description)
+        own["gpugen_host_description"] = _inert(line.description)
     if line.node_name:
         own["gpu_node_name"] = line.node_name
     for name, value in line.variables.items():
@@ -75,7 +75,7 @@ def group_variables(spec: ClusterSpec, plan: Plan) -> dict[str, dict[str, Any]]:
     """Return the variables of all hosts and of each pool, by file name without suffix."""
     common: dict[str, Any] = {"gpugen_cluster": spec.name}
     if spec.description:
-        common["gpugen_description"] = _inert(spec.description)
+        common["gpugen_cluster_description"] = _inert(spec.description)
     if spec.access.ssh_user:
         common["ansible_user"] = spec.access.ssh_user
     files = {"all": {**common, "gpugen_reboot": False, **plan.cluster_variables}}
