@@ -16,7 +16,14 @@ from gpugen.validate import WHY, validate
 FOLDER = Path(__file__).parent.parent / "data" / "hostile"
 CASES = yaml.safe_load((FOLDER / "cases.yaml").read_text("utf-8"))
 ELSEWHERE = {  # ids that need more than one file
-    *("extends-repeated", "extends-too-many", "layer-api-version", "layer-kind", "layer-name"),
+    *(
+        "extends-cluster",
+        "extends-repeated",
+        "extends-too-many",
+        "layer-api-version",
+        "layer-kind",
+        "layer-name",
+    ),
 }
 
 

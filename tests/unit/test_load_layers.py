@@ -300,3 +300,18 @@ def test_values_of_layers_are_not_changed_by_merging(tmp_path: Path) -> None:
     document, _ = load(root / "two.yaml", root, reader)
     assert document is not None
     assert document.data["x"] == {"w": {"z": 1}}
+
+
+def test_a_cluster_is_no_layer(tmp_path: Path) -> None:
+    other = SPEC + "pools: []\n"
+    write(tmp_path, {"other.yaml": other, "cluster.yaml": SPEC + "extends: [other.yaml]\n"})
+    assert faults(tmp_path) == ["cluster.yaml:4:11 extends-cluster"]
+
+
+@pytest.mark.parametrize("text", ["site", "sites.yaml", "site.yml", "layers/site.yaml"])
+def test_a_layer_that_is_near_is_named(tmp_path: Path, text: str) -> None:
+    spec = "inventories/lab/cluster.yaml"
+    layer = "inventories/_layers/site.yaml"
+    write(tmp_path, {layer: LAYER, spec: SPEC + f"extends: [{text}]\n"})
+    _, (finding,) = load(tmp_path / spec, tmp_path)
+    assert finding.hint.startswith("did you mean ../_layers/site.yaml? ")

@@ -9,7 +9,7 @@ from pathlib import Path
 from gpugen.model.finding import Finding
 from gpugen.reading.faults import fault
 from gpugen.reading.source import Source, read_bytes
-from gpugen.spelling import shown
+from gpugen.spelling import nearest, shown
 
 MAX_LAYERS = 100
 API_VERSION = "gpugen/v1"
@@ -107,7 +107,7 @@ class Stacking:
     ) -> tuple[str, ...] | None:
         """Say why a path cannot be extended: an id and the values for its words."""
         name = shown(text)
-        if text.startswith(("/", "~")) or "\\" in text or "\0" in text:
+        if text.startswith(("/", "~")) or "\\" in text or "\0" in text or "://" in text:
             return "extends-outside", name, "is no relative path with '/'"
         real = self._reader.real(path)
         if not real.is_relative_to(self._reader.real(self._boundary)):
@@ -117,8 +117,26 @@ class Stacking:
         if real in before:
             return "extends-repeated", name
         if not real.is_file():
-            return "extends-missing", name, "is not a file" if real.exists() else "does not exist"
+            why = "is not a file" if real.exists() else "does not exist"
+            return "extends-missing", name, why, _meant(path, chain[-1].parent)
+        if self._is_cluster(path):
+            return "extends-cluster", name
         return None
+
+    def _is_cluster(self, path: Path) -> bool:
+        """Tell whether a file is the spec of a cluster, not of a layer that says so wrongly."""
+        data = self._reader.source(path).data
+        return data.get("kind") == "Cluster" and "name" in data and "pools" in data
+
+
+def _meant(path: Path, folder: Path) -> str:
+    """Return a hint with the layer that a path may stand for."""
+    homes = [path.parent, folder.parent / "_layers"]
+    layers = {file.stem: file for home in homes for file in sorted(home.glob("*.y*ml"))}
+    meant = nearest(path.stem, layers)
+    if not meant or layers[meant].name == "cluster.yaml":
+        return ""
+    return f"did you mean {shown(os.path.relpath(layers[meant], folder))}? "
 
 
 def _at_item(source: Source, index: int, id: str, *values: object) -> Finding:

@@ -170,8 +170,13 @@ FAULTS: dict[str, Words] = {
     ),
     "extends-missing": Words(
         "'{0}' {1}",
-        "paths are relative to the file that names them",
+        "{2}paths are relative to the file that names them",
         "A layer that is named but is not there would change the cluster silently.",
+    ),
+    "extends-cluster": Words(
+        "'{0}' is a cluster, not a layer",
+        "put what both have in common into a layer (kind: Layer), and extend that from both",
+        "What extends a cluster would inherit its pools and hosts.",
     ),
     "extends-cycle": Words(
         "'{0}' extends itself, directly or through other layers",
