@@ -14,9 +14,10 @@ from typing import Any, TypeAlias
 import pytest
 
 from gpugen.components.node_feature_discovery import crds as ours
-from lab.cluster.api import Object
+from lab.cluster.api import Api, Object
 from lab.cluster.delivery import CRDS, Delivery, bare, definition_of
-from lab.cluster.fixtures import GROUP
+from lab.cluster.fixtures import GROUP, Find
+from lab.cluster.plane import running
 from lab.cluster.programs import wait_until
 
 pytestmark = pytest.mark.xdist_group(GROUP)
@@ -27,10 +28,18 @@ SAMPLES = {"string": "text", "integer": 1, "boolean": True}
 WRONG = {"string": 7, "integer": "seven", "boolean": "yes", "object": "text", "array": "text"}
 
 
+@pytest.fixture(scope="module")
+def apart(reader: Find, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """Return an API server of its own: controllers stand still for a while where CRDs go away."""
+    with running(tmp_path_factory.mktemp("crds"), reader) as plane:
+        yield plane.api
+
+
 @pytest.mark.parametrize("definition", [ours.node_feature(), ours.node_feature_rule()])
 def test_server_says_the_same(
-    delivery: Delivery, crds: Callable[[str], list[Path]], definition: Object
+    apart: Api, crds: Callable[[str], list[Path]], definition: Object
 ) -> None:
+    delivery = Delivery(apart, crds)
     name = definition["metadata"]["name"]
     texts = [text for path in crds("nfd") for text in path.read_text().split("\n---\n")]
     upstream = next(

@@ -117,13 +117,14 @@ def assert_placed(api: Api, tree: Rendered, *, controllers: bool = True) -> None
         wait_until(
             f"{name} on {sorted(wanted)}",
             lambda name=name, wanted=wanted: running(api, name) == wanted,
-            20,
         )
-        status = api.get(api.path(placed.object))["status"]
-        assert status["desiredNumberScheduled"] == len(wanted)
+        wait_until(
+            f"status of {name}",
+            lambda item=placed.object, count=len(wanted): _desired(api, item) == count,
+        )
     if controllers:
         for item in tree.of_kind("Deployment"):
-            wait_until(item["metadata"]["name"], lambda item=item: _is_available(api, item), 20)
+            wait_until(item["metadata"]["name"], lambda item=item: _is_available(api, item))
             assert running(api, item["metadata"]["name"]) == {"plain"}, "a wish of ours"
 
 
@@ -135,6 +136,11 @@ def running(api: Api, owner: str) -> set[str]:
         for by in found["metadata"].get("ownerReferences", ())
         if by["name"] == owner or (by["kind"] == "ReplicaSet" and by["name"][:-11] == owner)
     }
+
+
+def _desired(api: Api, item: Object) -> int:
+    """Return on how many nodes the controller wants a DaemonSet's pods."""
+    return int(api.get(api.path(item)).get("status", {}).get("desiredNumberScheduled", -1))
 
 
 def _is_available(api: Api, item: Object) -> bool:

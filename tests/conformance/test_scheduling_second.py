@@ -37,7 +37,10 @@ LEASES = "leases.coordination.k8s.io"
 ROLES = "/apis/rbac.authorization.k8s.io/v1"
 SIZEABLE = {"cpu": "16", "memory": "128Gi"}  # an eighth of a node with eight GPUs
 ON = {"/components/scheduler": {"binPacking": True}}
-OFF = {"/components/scheduler": {"binPacking": False}}
+OFF = {
+    "/components/scheduler": {"binPacking": False},
+    "/components/guardrails": False,  # they would give the main scheduler's pods to the second one
+}
 NODES = 4
 
 

@@ -205,7 +205,7 @@ def test_wrong_usage(arguments: tuple[str, ...], code: int) -> None:
 def test_a_wrong_spec_is_explained_and_not_simulated(tmp_path: Path) -> None:
     text = (ROOT / "inventories/lab/cluster.yaml").read_text()
     spec = tmp_path / "cluster.yaml"
-    spec.write_text(text.replace("1g.5gb: 7", "1g.5gb: 9"))
+    spec.write_text(text.replace("3g.20gb: 1, 2g.10gb: 2", "3g.20gb: 2, 1g.5gb: 1"))
     answer = gpugen("simulate", spec)
     assert answer.code == 1
     assert answer.out == ""
