@@ -87,7 +87,9 @@ def _unusual(text: str) -> str:
         raise DoubtfulError("spec-long-integer", shown(text))
     bare = text.replace("_", "") if text[0] in "+-.0123456789" else text
     if _FLOAT.fullmatch(bare):
-        raise DoubtfulError("spec-bare-float", _fraction(text, bare), quote)
+        is_whole = re.fullmatch(r"[1-9][0-9]*\.0*", bare)
+        whole = f"write {bare.partition('.')[0]} if a number is meant, or " if is_whole else ""
+        raise DoubtfulError("spec-bare-float", _fraction(text, bare), whole + quote)
     if _OTHER_INTEGER.fullmatch(bare) or _DATE.fullmatch(text) or text in ("=", "<<"):
         raise DoubtfulError("spec-ambiguous-scalar", _disagreement(text), quote)
     if _MISSING_SPACE.match(text):
