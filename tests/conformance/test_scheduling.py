@@ -120,7 +120,7 @@ def assert_placed(api: Api, tree: Rendered, *, controllers: bool = True) -> None
         )
         wait_until(
             f"status of {name}",
-            lambda item=placed.object, count=len(wanted): _desired(api, item) == count,
+            lambda item=placed.object, wanted=wanted: _desired(api, item) == len(wanted),
         )
     if controllers:
         for item in tree.of_kind("Deployment"):
