@@ -1,0 +1,306 @@
+"""A host from its first check to up- and downgrades, in the order in which a user gets there.
+
+Each step is run once and keeps what it saw; a test asks for its step, which asks for those before.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import pytest
+
+from lab.hosts.fixtures import GROUP
+from lab.hosts.machine import Machine
+from lab.hosts.node import Node
+from lab.hosts.plays import ALL_AT_ONCE, REBOOT, Checkout, Run, spec
+from lab.hosts.room import Room
+
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(GROUP)]
+
+OLD, NEW = "580.105.08", "580.142"
+OLD_TOOLKIT, NEW_TOOLKIT = "1.20.0", "1.20.1"
+TOOLKIT = (
+    *("nvidia-container-toolkit", "nvidia-container-toolkit-base"),
+    *("libnvidia-container-tools", "libnvidia-container1"),
+)
+DRIVER = (
+    *("nvidia-open", "nvidia-driver-cuda", "nvidia-kernel-open-dkms", "nvidia-persistenced"),
+    *("libcuda1", "libnvidia-ptxjitcompiler1", "firmware-nvidia-gsp"),
+)
+MAY_REBOOT = {**ALL_AT_ONCE, **REBOOT}
+PLAIN, KUBE = "plain", "kube"  # a host without a kubelet, and one whose kubelet runs
+
+
+@dataclass(frozen=True)
+class Step:
+    """A play and what the hosts looked like after it."""
+
+    run: Run
+    before: Mapping[str, Mapping[str, str]]
+    after: Mapping[str, Mapping[str, str]]
+    versions: Mapping[str, Mapping[str, str]]
+    loaded: Mapping[str, str]
+    boots: Mapping[str, str]
+
+    def difference(self, node: str) -> set[str]:
+        """Return the paths that the play changed on a host."""
+        before, after = self.before[node], self.after[node]
+        return {path for path in before | after if before.get(path) != after.get(path)}
+
+
+class Life:
+    """The steps, each a property that is computed once."""
+
+    def __init__(self, room: Room, checkout: Checkout) -> None:
+        self.room = room
+        self.checkout = checkout
+        self.nodes = room.boot({PLAIN: Machine(), KUBE: Machine(has_kubelet=True)})
+
+    def render(self, driver: str, toolkit: str) -> None:
+        """Render the spec with other versions."""
+        own = spec(self.room, self.nodes.values(), driver=driver, toolkit=toolkit)
+        self.checkout.render(own)
+
+    def step(self, *arguments: str, extra: Mapping[str, object] = ALL_AT_ONCE) -> Step:
+        """Run the play and look."""
+        before = {name: node.changes() for name, node in self.nodes.items()}
+        run = self.checkout.play(*arguments, extra=extra)
+        nodes = self.nodes.items()
+        return Step(
+            run,
+            before,
+            {name: node.changes() for name, node in nodes},
+            {name: node.versions() for name, node in nodes},
+            {name: _loaded(node) for name, node in nodes},
+            {name: node.run("cat", "/proc/sys/kernel/random/boot_id") for name, node in nodes},
+        )
+
+    @cached_property
+    def fresh_check(self) -> Step:
+        """Check mode on hosts that know nothing yet."""
+        self.render(OLD, OLD_TOOLKIT)
+        return self.step("--check", "--diff")
+
+    @cached_property
+    def converged(self) -> Step:
+        """The first real run."""
+        assert self.fresh_check
+        return self.step()
+
+    @cached_property
+    def rerun(self) -> Step:
+        """The same again."""
+        assert self.converged
+        return self.step()
+
+    @cached_property
+    def check(self) -> Step:
+        """Check mode on hosts that are as wanted."""
+        assert self.rerun
+        return self.step("--check", "--diff")
+
+    @cached_property
+    def looked_at(self) -> Mapping[str, str]:
+        """What the first host says about itself between the steps."""
+        assert self.check
+        node = self.nodes[PLAIN]
+        commands = {
+            "smi": "nvidia-smi --query-gpu=driver_version,persistence_mode --format=csv,noheader",
+            "enabled": "systemctl is-enabled nvidia-persistenced nvidia-cdi-refresh.path",
+            "dump": "containerd config dump",
+            "plugins": "ctr plugins ls",
+            "links": "readlink /dev/char/195:255",
+            "cdi": "cat /var/run/cdi/nvidia.yaml",
+            "images": "cat /boot/initrd.img-*",
+            "policy": "apt-cache policy nvidia-open nvidia-container-toolkit",
+            "record": "cat /var/lib/misc/gpugen-nvidia-driver.json",
+            "updates": "apt-config dump Unattended-Upgrade",
+        }
+        return {name: node.sh(command) for name, command in commands.items()}
+
+    @cached_property
+    def new_check(self) -> Step:
+        """Check mode in front of other versions."""
+        assert self.looked_at
+        self.render(NEW, NEW_TOOLKIT)
+        return self.step("--check", "--diff")
+
+    @cached_property
+    def busy(self) -> Step:
+        """Other versions, while somebody computes on the GPUs."""
+        assert self.new_check
+        self.nodes[PLAIN].sh("echo 4711 >/run/fake-nvidia/apps")
+        step = self.step(extra=MAY_REBOOT)
+        self.nodes[PLAIN].sh("rm /run/fake-nvidia/apps")
+        return step
+
+    @cached_property
+    def held_back(self) -> Step:
+        """Other versions without leave to reboot."""
+        assert self.busy
+        return self.step()
+
+    @cached_property
+    def upgraded(self) -> Step:
+        """The run that may reboot goes on where the last one stopped."""
+        assert self.held_back
+        return self.step("--limit", f"{PLAIN}.lab.example", extra=MAY_REBOOT)
+
+    @cached_property
+    def downgraded(self) -> Step:
+        """Back to the former versions in one run."""
+        assert self.upgraded
+        self.render(OLD, OLD_TOOLKIT)
+        return self.step(extra=MAY_REBOOT)
+
+    @cached_property
+    def last_rerun(self) -> Step:
+        """A run after all that."""
+        assert self.downgraded
+        return self.step(extra=MAY_REBOOT)
+
+
+def _loaded(node: Node) -> str:
+    text = node.sh("cat /run/fake-nvidia/proc/driver/nvidia/version 2>/dev/null || true")
+    words = [word for word in text.split() if word.startswith("580.")]
+    return words[0] if words else ""
+
+
+@pytest.fixture(scope="module")
+def life(room: Room, checkout: Checkout) -> Iterator[Life]:
+    story = Life(room, checkout)
+    yield story
+    room.stop(story.nodes.values())
+
+
+def wanted(driver: str, toolkit: str) -> dict[str, str]:
+    """Return the packages of a host that is as the spec says, all held."""
+    return {
+        **dict.fromkeys(DRIVER, f"={driver}-1"),
+        **dict.fromkeys(TOOLKIT, f"={toolkit}-1"),
+    }
+
+
+def test_check_on_a_fresh_host_shows_changes_and_makes_none(life: Life) -> None:
+    step = life.fresh_check
+    assert step.run.code == 0, step.run.output
+    for node in (PLAIN, KUBE):
+        assert len(step.run[node].changed) >= 8
+        assert step.difference(node) == set()
+        assert step.versions[node] == {}
+
+
+def test_the_first_run_brings_the_spec(life: Life) -> None:
+    step = life.converged
+    assert step.run.code == 0, step.run.output
+    for node in (PLAIN, KUBE):
+        assert step.versions[node] == wanted(OLD, OLD_TOOLKIT)
+        assert step.loaded[node] == OLD
+
+
+@pytest.mark.parametrize("step", ["rerun", "check", "last_rerun"])
+def test_a_run_over_what_is_as_wanted_changes_nothing(life: Life, step: str) -> None:
+    found: Step = getattr(life, step)
+    assert found.run.code == 0, found.run.output
+    for node in (PLAIN, KUBE):
+        assert found.run[node].changed == ()
+        assert found.difference(node) == set()
+
+
+def test_the_driver_works_and_survives_updates(life: Life) -> None:
+    seen = life.looked_at
+    assert seen["smi"].splitlines() == [f"{OLD}, Enabled"] * 4
+    assert set(seen["enabled"].split()) == {"enabled"}
+    assert seen["images"].count("blacklist nouveau") == 2  # the initramfs of every kernel
+    assert json.loads(seen["record"])["packages"] == sorted(DRIVER)
+    assert '"nvidia-"' in seen["updates"]
+    for name, version in (("nvidia-open", OLD), ("nvidia-container-toolkit", OLD_TOOLKIT)):
+        policy = seen["policy"].partition(f"{name}:")[2]
+        assert policy.partition("Candidate: ")[2].startswith(version), policy  # not the newest
+
+
+def test_containerd_knows_the_runtime(life: Life) -> None:
+    runtimes = tomllib.loads(life.looked_at["dump"])["plugins"]["io.containerd.grpc.v1.cri"][
+        "containerd"
+    ]
+    assert set(runtimes["runtimes"]) == {"runc", "nvidia"}
+    assert runtimes["default_runtime_name"] == "runc"
+    assert (
+        runtimes["runtimes"]["nvidia"]["options"]["BinaryName"]
+        == "/usr/bin/nvidia-container-runtime"
+    )
+    (state,) = [x.split()[-1] for x in life.looked_at["plugins"].splitlines() if " cri " in x]
+    assert state == "ok"
+
+
+def test_containers_find_the_gpus(life: Life) -> None:
+    assert life.looked_at["links"].strip() == "../nvidiactl"
+    assert "nvidia.com/gpu" in life.looked_at["cdi"]
+
+
+def test_check_shows_an_upgrade_and_refuses_it_under_a_kubelet(life: Life) -> None:
+    step = life.new_check
+    assert step.run[PLAIN].changed
+    assert not step.run[PLAIN].is_failed
+    assert step.difference(PLAIN) == set()
+    _assert_kubelet_refused(step)
+
+
+@pytest.mark.parametrize("step", ["busy", "held_back"])
+def test_no_driver_is_changed_under_a_kubelet(life: Life, step: str) -> None:
+    _assert_kubelet_refused(getattr(life, step))
+
+
+def _assert_kubelet_refused(step: Step) -> None:
+    run = step.run[KUBE]
+    assert run.changed == ()
+    assert step.difference(KUBE) == set()
+    (message,) = run.messages
+    assert message.startswith("kube.lab.example: DRV-15: ")
+    assert step.run.code == 2
+
+
+def test_busy_gpus_are_refused_before_any_change(life: Life) -> None:
+    step = life.busy
+    assert step.run[PLAIN].changed == ()
+    assert step.difference(PLAIN) == set()
+    assert step.run[PLAIN].messages == (
+        "plain.lab.example: DRV-13: processes 4711 compute on the GPUs; end them before the driver "
+        "changes",
+    )
+
+
+def test_without_leave_to_reboot_the_play_stops_in_front_of_it(life: Life) -> None:
+    step = life.held_back
+    assert step.versions[PLAIN]["nvidia-open"] == f"={NEW}-1"
+    assert step.loaded[PLAIN] == OLD
+    assert step.boots[PLAIN] == life.converged.boots[PLAIN]
+    assert step.run[PLAIN].messages == (
+        "plain.lab.example: reboot due: run again with -e gpugen_reboot=true, or reboot the host "
+        "yourself",
+    )
+
+
+def test_the_next_run_reboots_and_goes_on(life: Life) -> None:
+    step = life.upgraded
+    assert step.run.code == 0, step.run.output
+    assert step.boots[PLAIN] != life.held_back.boots[PLAIN]
+    assert step.loaded[PLAIN] == NEW
+    assert step.versions[PLAIN] == wanted(NEW, NEW_TOOLKIT)
+
+
+def test_a_downgrade_is_one_run(life: Life) -> None:
+    step = life.downgraded
+    assert step.run.code == 0, step.run.output
+    assert step.versions[PLAIN] == wanted(OLD, OLD_TOOLKIT)
+    assert step.loaded[PLAIN] == OLD
+    assert step.run[KUBE].changed == ()
+
+
+def test_after_up_and_down_the_host_is_as_it_was(life: Life) -> None:
+    before, after = life.converged.after[PLAIN], life.last_rerun.after[PLAIN]
+    assert {path for path in before | after if before.get(path) != after.get(path)} == set()

@@ -1,0 +1,136 @@
+"""The file tree that every node starts from, and containerd of other Debian suites.
+
+Both lie in the cache outside the checkout, keyed by what made them, and are made only once.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from readers import cache
+
+SUITE = "bookworm"
+MIRROR = "http://mirror.invalid/debian"
+ARCHIVE_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
+USER = "ops"
+PACKAGES = (
+    *("ca-certificates", "containerd", "dbus", "gnupg", "iproute2", "kmod", "openssh-server"),
+    *("procps", "python3", "python3-apt", "runc", "sudo", "systemd", "systemd-sysv", "udev"),
+)
+SERVICES = ("ssh", "systemd-networkd", "containerd")
+MASKED = (  # work that a node of the lab has no use for
+    *("apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "fstrim.timer"),
+    *("e2scrub_all.timer", "systemd-networkd-wait-online.service", "getty.target"),
+    "systemd-timesyncd.service",
+)
+FILES = {
+    "etc/apt/sources.list": "",
+    "etc/sudoers.d/ops": f"{USER} ALL=(ALL) NOPASSWD: ALL\n",
+    "etc/ssh/sshd_config.d/lab.conf": (
+        "HostKey /etc/ssh/ssh_host_ed25519_key\nAuthorizedKeysFile /etc/ssh/lab_authorized_keys\n"
+        "UseDNS no\nMaxStartups 100\n"
+    ),
+    "etc/systemd/journald.conf.d/lab.conf": "[Journal]\nStorage=volatile\n",
+    "etc/dpkg/dpkg.cfg.d/lab": "force-unsafe-io\n",
+}
+CONTAINERD_SUITES = {"1.7": "trixie", "2.1": "forky"}  # 1.6 is in the base tree
+TIME = 900  # seconds that a slow mirror may take
+
+
+class UnavailableError(Exception):
+    """The packages cannot be had here; the message says what was tried."""
+
+
+def tree() -> Path:
+    """Return the base tree, made if it is not in the cache."""
+    key = cache.digest(
+        [SUITE, MIRROR, USER, *PACKAGES, *SERVICES, *MASKED, *(x for p in FILES.items() for x in p)]
+    )
+    target = _root() / f"base-{key}"
+    if not target.is_dir():
+        cache.install(target, _make_tree)
+    return target
+
+
+def containerd(minor: str) -> Path:
+    """Return a folder with containerd's programs of another suite, such as ``usr/bin/ctr``.
+
+    minor: a key of CONTAINERD_SUITES. The suite's version may have moved on; ask the program.
+    """
+    suite = CONTAINERD_SUITES[minor]
+    target = _root() / f"containerd-{suite}-{cache.digest([MIRROR, suite])}"
+    if not target.is_dir():
+        cache.install(target, lambda folder: _fetch_containerd(suite, folder))
+    return target
+
+
+def _root() -> Path:
+    return cache.root().parent / "hosts"
+
+
+def _make_tree(folder: Path) -> None:
+    include = ",".join(PACKAGES)
+    hooks = [
+        f'chroot "$1" useradd --create-home --shell /bin/bash {USER}',
+        'rm -f "$1"/etc/ssh/ssh_host_* "$1"/etc/hostname "$1"/etc/resolv.conf "$1"/etc/machine-id',
+        'rm -rf "$1"/var/lib/apt/lists/*',
+        f'systemctl --quiet --root="$1" enable {" ".join(SERVICES)}',
+        f'systemctl --quiet --root="$1" mask {" ".join(MASKED)}',
+    ]
+    _run(
+        "mmdebstrap",
+        *("--quiet", "--mode=root", "--variant=apt", "--format=directory"),
+        *("--aptopt=Acquire::Languages none", f"--include={include}"),
+        *(f"--customize-hook={hook}" for hook in hooks),
+        *(SUITE, str(folder), MIRROR),
+    )
+    for path, content in FILES.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8")
+
+
+def _fetch_containerd(suite: str, folder: Path) -> None:
+    work = folder / "work"
+    for name in ("state/lists/partial", "cache/archives/partial", "etc"):
+        (work / name).mkdir(parents=True)
+    (work / "sources.list").write_text(f"deb [signed-by={ARCHIVE_KEYS}] {MIRROR} {suite} main\n")
+    options = {
+        "Dir::Etc::SourceList": work / "sources.list",
+        "Dir::Etc::SourceParts": "-",
+        "Dir::State": work / "state",
+        "Dir::State::status": "/dev/null",
+        "Dir::Cache": work / "cache",
+        "Acquire::Languages": "none",
+        "APT::Sandbox::User": "root",
+    }
+    flags = [f"--option={name}={value}" for name, value in options.items()]
+    _run("apt-get", "-qq", *flags, "update")
+    _run("apt-get", "-qq", *flags, "download", "containerd", folder=work)
+    (package,) = work.glob("containerd_*.deb")
+    _run("dpkg-deb", "--extract", str(package), str(folder))
+    shutil.rmtree(work)
+
+
+def _run(program: str, *arguments: str, folder: Path | None = None) -> None:
+    command: Sequence[str] = [program, *arguments]
+    environment: Mapping[str, str] = {"LC_ALL": "C.UTF-8", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+    try:
+        subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=TIME,
+        )
+    except FileNotFoundError as problem:
+        raise UnavailableError(f"there is no {program}") from problem
+    except subprocess.CalledProcessError as problem:
+        raise UnavailableError(f"{program}: {problem.stderr.strip()[-600:]}") from problem
+    except subprocess.TimeoutExpired as problem:
+        raise UnavailableError(f"{program} took longer than {TIME} s") from problem

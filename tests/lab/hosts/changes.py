@@ -1,0 +1,38 @@
+"""What differs between a node and the base tree: the upper folder of its overlay."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+QUIET = (  # changes by itself, or says nothing about the host
+    *("run/", "tmp/", "var/cache/", "var/log/", "var/tmp/", "var/lib/apt/", "var/lib/containerd/"),
+    *("var/lib/systemd/", "var/lib/private/", "var/lib/dbus/", "home/", "root/"),
+    *("etc/ssh/", "etc/.pwd.lock/", "var/lib/dpkg/lock/", "var/lib/dpkg/triggers/"),
+)
+
+
+def changes(upper: Path) -> dict[str, str]:
+    """Return path -> kind, mode and digest of all that is not as in the base tree."""
+    found = {}
+    for folder, names, files in os.walk(upper):
+        for name in (*names, *files):
+            path = Path(folder, name)
+            inside = str(path.relative_to(upper))
+            if not f"{inside}/".startswith(QUIET):
+                found[inside] = _described(path)
+    return found
+
+
+def _described(path: Path) -> str:
+    status = path.lstat()
+    mode = f"{stat.S_IMODE(status.st_mode):o}"
+    if stat.S_ISLNK(status.st_mode):
+        return f"link {path.readlink()}"
+    if stat.S_ISREG(status.st_mode):
+        return f"file {mode} {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
+    if stat.S_ISDIR(status.st_mode):
+        return f"folder {mode}"
+    return "gone" if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0 else "special"

@@ -1,0 +1,71 @@
+"""Fixtures: one machine room per session, and a repository of specs for each module."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from lab.hosts import base
+from lab.hosts.plays import Checkout
+from lab.hosts.room import DIRECTORIES, NEEDED, Room
+
+GROUP = "hosts"  # of pytest-xdist: one worker has the one room
+
+
+@pytest.fixture(scope="session")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
+    """Return the room; skip where this machine cannot have one.
+
+    Where tools are required (GPUGEN_REQUIRE_TOOLS) a machine that cannot fails the tests.
+    """
+    lacking = _lacking()
+    if lacking:
+        _missing(lacking)
+    try:
+        base.tree()
+    except base.UnavailableError as problem:
+        _missing(str(problem))
+    opened = Room(tmp_path_factory.mktemp("room"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def containerd() -> Callable[[str], Path]:
+    """Return a function from a minor version to a folder with that containerd's programs."""
+
+    def find(minor: str) -> Path:
+        try:
+            return base.containerd(minor)
+        except base.UnavailableError as problem:
+            _missing(str(problem))
+
+    return find
+
+
+@pytest.fixture(scope="module")
+def checkout(room: Room, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """Return an empty repository of specs."""
+    return Checkout(room, tmp_path_factory.mktemp("checkout"))
+
+
+def _lacking() -> str:
+    """Return what this machine lacks, empty if nothing."""
+    if platform.machine() not in DIRECTORIES:
+        return f"machines of type {platform.machine()}"
+    if os.geteuid() != 0:
+        return "root"
+    return ", ".join(name for name in NEEDED if shutil.which(name) is None)
+
+
+def _missing(what: str) -> NoReturn:
+    message = f"the laboratory of hosts is missing: {what} (docs/host-lab.md)"
+    if os.environ.get("GPUGEN_REQUIRE_TOOLS"):
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)

@@ -1,0 +1,113 @@
+"""Stand-ins of the vendor's packages: real names and dependencies, shell scripts inside.
+
+Dependencies are ``>=`` where the real ones are, so that only pins keep a driver in one piece.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from lab.hosts.deb import Package
+
+DRIVERS = ("580.105.08", "580.142", "580.178.04")  # the last is the trap that pins keep shut
+TOOLKITS = ("1.19.1", "1.20.0", "1.20.1")
+FILES = Path(__file__).parent / "files"
+DAEMONS = "lib/systemd/system"
+RELOAD = {"postinst": "[ ! -d /run/systemd/system ] || systemctl daemon-reload"}
+
+
+@cache
+def text(name: str, version: str = "") -> str:
+    """Return a file of a stand-in."""
+    return (FILES / name).read_text(encoding="utf-8").replace("@VERSION@", version)
+
+
+def packages() -> Iterator[Package]:
+    """Yield everything that the repository offers."""
+    kernel = platform.release()
+    makefile = {f"usr/src/linux-headers-{kernel}/Makefile": "# stand-in\n"}
+    yield Package(f"linux-headers-{kernel}", "1-1", files=makefile)
+    yield Package("dkms", "3.0.10-8", files={"usr/sbin/dkms": text("dkms")})
+    yield Package("nvlsm", "2025.06.11-1")
+    for version in DRIVERS:
+        yield from driver(version)
+    for version in TOOLKITS:
+        yield from toolkit(version)
+
+
+def driver(version: str) -> Iterator[Package]:
+    """Yield the packages of one driver version, named as in the vendor's Debian repository."""
+    full = f"{version}-1"
+    same = f"(>= {version})"
+    yield Package("nvidia-open", full, f"nvidia-driver-cuda {same}, nvidia-kernel-open-dkms {same}")
+    yield Package("cuda-drivers", full, f"nvidia-driver-cuda {same}, nvidia-kernel-dkms {same}")
+    yield Package(
+        "nvidia-driver-cuda",
+        full,
+        f"libcuda1 {same}, nvidia-persistenced {same}",
+        {"usr/bin/nvidia-smi": text("nvidia-smi", version)},
+    )
+    yield Package("libcuda1", full, f"libnvidia-ptxjitcompiler1 {same}")
+    yield Package("libnvidia-ptxjitcompiler1", full)
+    yield Package("firmware-nvidia-gsp", full)
+    yield _modules("nvidia-kernel-open-dkms", "nvidia-kernel-dkms", version, "open")
+    yield _modules("nvidia-kernel-dkms", "nvidia-kernel-open-dkms", version, "proprietary")
+    yield Package(
+        "nvidia-persistenced",
+        full,
+        files={
+            "usr/bin/nvidia-persistenced": text("nvidia-persistenced"),
+            f"{DAEMONS}/nvidia-persistenced.service": text("nvidia-persistenced.service"),
+        },
+        scripts=RELOAD,
+    )
+    yield Package(
+        "nvidia-fabricmanager",
+        full,
+        files={
+            "usr/bin/nv-fabricmanager": text("nvidia-fabricmanager", version),
+            f"{DAEMONS}/nvidia-fabricmanager.service": text("nvidia-fabricmanager.service"),
+        },
+        scripts=RELOAD,
+    )
+    yield Package("libnvidia-nscq", full)
+
+
+def _modules(name: str, rival: str, version: str, flavour: str) -> Package:
+    return Package(
+        name,
+        f"{version}-1",
+        f"dkms, firmware-nvidia-gsp (>= {version})",
+        {
+            f"usr/src/nvidia-{version}/flavour": f"{flavour}\n",
+            "usr/lib/fake-nvidia/load": text("load"),
+        },
+        {"postinst": "dkms autoinstall", "prerm": f"dkms remove {version}"},
+        {"Conflicts": rival},
+    )
+
+
+def toolkit(version: str) -> Iterator[Package]:
+    """Yield the four packages of one toolkit version; since 1.18 they demand their own version."""
+    full = f"{version}-1"
+    yield Package("libnvidia-container1", full)
+    yield Package("libnvidia-container-tools", full, f"libnvidia-container1 (>= {full})")
+    yield Package(
+        "nvidia-container-toolkit-base",
+        full,
+        files={
+            "usr/bin/nvidia-ctk": text("nvidia-ctk", version),
+            "usr/bin/nvidia-container-runtime": '#!/bin/sh\nexec runc "$@"\n',
+            f"{DAEMONS}/nvidia-cdi-refresh.service": text("nvidia-cdi-refresh.service"),
+            f"{DAEMONS}/nvidia-cdi-refresh.path": text("nvidia-cdi-refresh.path"),
+        },
+        scripts=RELOAD,
+    )
+    yield Package(
+        "nvidia-container-toolkit",
+        full,
+        f"nvidia-container-toolkit-base (= {full}), libnvidia-container-tools (= {full})",
+    )
