@@ -191,7 +191,11 @@ EDITS: dict[str, dict[str, Any]] = {
     "scheduler": {"/components/scheduler": {"binPacking": True}},
     "two schedulers": {"/components/scheduler": {"replicas": 2, "weights": {"gpu": 20}}},
     "older Kubernetes": {"/kubernetes/version": "1.35", "/components/scheduler": True},
-    "other namespaces": {"/namespaces": {"agents": "gpu-nodes", "controllers": "gpu-control"}},
+    "guardrails that refuse": {"/components/guardrails": {"mode": "enforce"}},
+    "other namespaces": {  # in which the last version's guardrails must not refuse our agents
+        "/components/guardrails": {"mode": "enforce"},
+        "/namespaces": {"agents": "gpu-nodes", "controllers": "gpu-control"},
+    },
     "Flux": {"/delivery": {"engine": "flux", "flux": {"sourceRef": {"name": "platform"}}}},
     "applied by hand": {"/delivery": {"engine": "none"}},
 }

@@ -216,6 +216,29 @@ def test_a_renamed_resource_has_no_other_name(api: Api, simulate: Simulate) -> N
     workloads.clear(api)
 
 
+def test_pods_of_jobs_complete(api: Api, simulate: Simulate) -> None:
+    """The stages that gpugen ships: a Job's pod runs and is done, its GPU is free again."""
+    (pool,) = example("train").spec.pools
+    put_nodes(api, simulate("train", "--nodes", "1"))
+    work = workloads.pod("work", {"nvidia.com/gpu": "8"}, pool=pool)["spec"]
+    for name in ("first", "second"):
+        job = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": name, "namespace": workloads.NAMESPACE},
+            "spec": {"template": {"spec": {**work, "restartPolicy": "Never"}}},
+        }
+        workloads.create(api, [])
+        api.apply(job)
+        wait_until(name, lambda job=job: _succeeded(api, job))
+        api.delete(api.path(job))
+    workloads.clear(api)
+
+
+def _succeeded(api: Api, job: Object) -> bool:
+    return bool(api.get(api.path(job)).get("status", {}).get("succeeded"))
+
+
 def refusal(api: Api, name: str) -> str:
     """Return why a pod stays pending."""
     wait_until(f"refusal of {name}", lambda: name in workloads.refusals(api))
