@@ -210,18 +210,26 @@ def test_next_version_applies_over_the_last(delivery: Delivery, tmp_path: Path) 
     """
     versions = {name: edited("lab", edit, tmp_path / name) for name, edit in EDITS.items()}
     first = next(iter(versions))
-    fresh = delivered(delivery, versions[first])
+    deliver(delivery, versions[first])
+    fresh = specs(delivery, versions[first])
     for name, version in list(versions.items())[1:]:
         try:
-            delivered(delivery, version)
+            deliver(delivery, version)
         except AssertionError as refusal:
             raise AssertionError(f"on the way to {name!r}: {refusal}") from refusal
-    assert delivered(delivery, versions[first]) == fresh
+    deliver(delivery, versions[first])
+    assert specs(delivery, versions[first]) == fresh
     assert_settled(delivery, versions[first].items)
 
 
-def delivered(delivery: Delivery, version: Rendered) -> dict[str, Any]:
-    """Apply a version over what is there, prune, and return the specs of what is there then."""
+def specs(delivery: Delivery, version: Rendered) -> dict[str, Any]:
+    """Return what the objects of a version are on the server."""
+    api = delivery.api
+    return {item.path: bare(api.get(api.path(item.object))) for item in version.items}
+
+
+def deliver(delivery: Delivery, version: Rendered) -> None:
+    """Apply a version over what is there and prune; nothing of the last one is left."""
     items = version.items
     delivery.deliver(version)
     wanted = {item.identity for item in items}
@@ -233,7 +241,6 @@ def delivered(delivery: Delivery, version: Rendered) -> dict[str, Any]:
             identity = (group, kind, meta.get("namespace", ""), meta["name"])
             is_left = kind in KEPT or "ownerReferences" in meta or "deletionTimestamp" in meta
             assert identity in wanted or is_left, f"left behind: {identity}"
-    return {i.path: bare(delivery.api.get(delivery.api.path(i.object))) for i in items}
 
 
 def test_a_selector_cannot_change(delivery: Delivery) -> None:

@@ -37,6 +37,7 @@ class Delivery:
         self.api = api
         self._crds = crds
         self.applied: dict[tuple[str, ...], Item] = {}
+        self._namespaces: set[str] = set()  # that are known to exist
 
     def deliver(self, rendered: Rendered) -> dict[str, Object]:
         """Apply a whole tree to a cluster of its distribution, and prune what it does not have."""
@@ -129,6 +130,9 @@ class Delivery:
         raise LookupError(f"no reader brings the CRD of {kind} in {version}")
 
     def _foreign_namespace(self, name: str) -> None:
+        if name in self._namespaces:
+            return
+        self._namespaces.add(name)
         if name and self.api.find(f"/api/v1/namespaces/{name}") is None:
             self.api.post("/api/v1/namespaces", {"metadata": {"name": name}})
 
