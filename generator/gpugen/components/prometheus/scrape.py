@@ -11,7 +11,7 @@ from typing import Any
 from gpugen import host_ranges, kube, metrics
 from gpugen.components import Options
 from gpugen.model.plan import KubeObject
-from gpugen.model.spec import ClusterSpec, HostLine, NodePool
+from gpugen.model.spec import ClusterSpec, NodePool
 
 DEFAULT_TIMEOUT = 10  # seconds; Prometheus' own default
 TARGETS = "targets"
@@ -103,19 +103,12 @@ def targets(spec: ClusterSpec, pool: NodePool) -> list[dict[str, Any]]:
         }
         for line in pool.hosts
         for host in host_ranges.expand(line.pattern)
-        for node in [_node_name(spec, line, host)]
+        for node in [host_ranges.node_name(spec, line, host)]
     ]
 
 
 def _address(host: str) -> str:
     return f"[{host}]:{metrics.PORT}" if ":" in host else f"{host}:{metrics.PORT}"
-
-
-def _node_name(spec: ClusterSpec, line: HostLine, host: str) -> str:
-    """Return what Kubernetes calls a host; names of nodes are in lower case."""
-    if line.node_name:
-        return line.node_name
-    return (host if spec.access.node_names == "fqdn" else host.partition(".")[0]).lower()
 
 
 def _from_pod() -> list[dict[str, Any]]:
