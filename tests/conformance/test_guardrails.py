@@ -273,7 +273,7 @@ def test_rule(server: Guarded, mode: str, case: Case) -> None:
             rule = "template-taint"  # something may add tolerations to the pods
         answer, says = server.ask(bad), case.says.replace(case.rule, rule, 1)
         if mode == "enforce" and rule in CERTAIN:
-            assert answer.status == 422
+            assert answer.status == 403
             assert answer.message.partition('" ')[2] == refusal(REQUESTS, says)
         else:
             assert answer.is_good, answer.message

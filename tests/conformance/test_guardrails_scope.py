@@ -240,6 +240,16 @@ def test_a_pod_is_completed(server: Guarded) -> None:
     assert added not in cut["tolerations"]  # its only pool has no taint
 
 
+def test_none_is_not_one(server: Guarded) -> None:
+    """Charts ask for 0 where they mean none; such pods start anywhere."""
+    server.clear()
+    item = pod({GPU: "0", f"{MIG}7g.40gb": "0", "nvidia.com/gpus": "0"})
+    alone = server.ask(item).body["spec"]
+    server.use(spec_of("lab", {"mode": "enforce"}))
+    answer = server.ask(item)
+    assert (answer.status, told(answer), answer.body["spec"]) == (201, [], alone)
+
+
 def test_what_a_pod_chose_stays(server: Guarded, plane: Plane) -> None:
     other = {
         "apiVersion": "node.k8s.io/v1",

@@ -100,7 +100,7 @@ def _complete(spec: ClusterSpec, options: Options, facts: Facts) -> list[KubeObj
     mutations = patches(facts, scheduler=scheduler, has_runtime_class=_has_class(spec))
     if not mutations or not facts.names:
         return []
-    asks = f"{cel.LIMITS}.exists(n, n in {cel.literal(facts.names)})"
+    asks = f"{cel.LIMITS}.exists(n, n in {cel.literal(facts.names)} && {cel.IS_SOME})"
     policy = {
         "failurePolicy": "Ignore",
         "reinvocationPolicy": "IfNeeded",

@@ -13,6 +13,7 @@ from typing import TypeAlias
 Data: TypeAlias = "str | int | Sequence[Data] | Mapping[str, Data]"
 
 LIMITS = "c.?resources.?limits.orValue({})"
+IS_SOME = "string(c.resources.limits[n]) != '0'"  # charts ask for 0 where they mean none
 
 
 def literal(value: Data) -> str:

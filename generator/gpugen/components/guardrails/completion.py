@@ -59,7 +59,8 @@ def _tolerate(taints: dict[tuple[str, str], list[str]]) -> str:
     for (key, effect), names in taints.items():
         parts.append(
             f"({tolerations}.exists(o, o.?key.orValue('') in ['', {cel.literal(key)}]) ||\n"
-            f"!{asked}.exists(c, {cel.LIMITS}.exists(n, n in {cel.literal(names)})) ? [] :\n"
+            f"!{asked}.exists(c, {cel.LIMITS}.exists(n, n in {cel.literal(names)}"
+            f" && {cel.IS_SOME})) ? [] :\n"
             "[JSONPatch{op: 'add', path: '/spec/tolerations/-', value: Object.spec.tolerations{"
             f"key: {cel.literal(key)}, operator: 'Exists', effect: {cel.literal(effect)}}}}}])"
         )

@@ -36,6 +36,7 @@ class Rule:
             "expression": self.expression,
             "message": f"[{self.id}] {self.summary}",
             "messageExpression": f"'[{self.id}] ' + {self.message}",
+            "reason": "Forbidden",  # kubectl prints "invalid: :" for the default
         }
 
 

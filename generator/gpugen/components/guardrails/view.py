@@ -57,7 +57,8 @@ def conditions() -> list[dict[str, str]]:
     gpus = (
         f"[{POD}].exists(pod, ({cel.containers('pod')}"
         " + pod.?ephemeralContainers.orValue([])).exists(c,\n"
-        f"  {cel.LIMITS}.exists(n, n.startsWith('nvidia.com/') || {cel.is_gpu('n')}) ||\n"
+        f"  {cel.LIMITS}.exists(n, (n.startsWith('nvidia.com/') || {cel.is_gpu('n')})"
+        f" && {cel.IS_SOME}) ||\n"
         "  c.?env.orValue([]).exists(e, e.name == 'NVIDIA_VISIBLE_DEVICES')))"
     )
     return [
@@ -127,7 +128,7 @@ def _names(condition: str) -> str:
     limits_before = cel.LIMITS.replace("c.", "d.", 1)
     return (
         f"variables.containers.transformList(i, c, {cel.LIMITS}.filter(n, {condition}"
-        f" && !{before}.exists(d, n in {limits_before})))"
+        f" && {cel.IS_SOME} && !{before}.exists(d, n in {limits_before})))"
         ".filter(l, l.size() > 0).map(l, l.join(', ')).join(', ')"
     )
 
