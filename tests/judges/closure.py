@@ -18,7 +18,8 @@ import yaml
 from judges.tree import Json, Rendered, pod_of
 
 WORKLOADS = ("DaemonSet", "Deployment")
-READ_UNTOLD = {"/etc/kubernetes/node-feature-discovery"}  # NFD's programs look there
+# NFD's programs look there without being told, for a file of their own name.
+READ_UNTOLD = {"/etc/kubernetes/node-feature-discovery": "nfd-{}.conf"}
 BUILT_IN = {"system:kube-scheduler", "system:volume-scheduler"}
 BUILT_IN_ROLES = {"extension-apiserver-authentication-reader"}
 OFFICIAL = re.compile(
@@ -166,7 +167,10 @@ def _told(
         keys = {key for o in maps for key in o.get("data", {})}
         keys = {i["path"] for i in source["items"]} if "items" in source else keys
         told = [v for v in values if v.startswith(mount["mountPath"] + "/")]
-        if not told and mount["mountPath"] not in READ_UNTOLD:
+        own = READ_UNTOLD.get(mount["mountPath"], "").format(container["name"])
+        if own and own not in keys:
+            yield f"{path}: {container['name']} looks for {own}, which no ConfigMap holds"
+        if not told and not own:
             yield f"{path}: {container['name']} is not told of any file in {mount['mountPath']}"
         for value in told:
             if value.removeprefix(mount["mountPath"] + "/") not in keys:
@@ -265,6 +269,9 @@ def metrics(tree: Rendered, fields: set[str]) -> Iterator[str]:
     texts = {path: json.dumps(i["spec"]) for path, i in tree.of_kind("PrometheusRule").items()}
     texts |= {p: c.decode() for p, c in tree.files.items() if p.startswith("prometheus/rules")}
     for path, item in tree.of_kind("ConfigMap").items():
+        board = "grafana_dashboard" in item["metadata"].get("labels", {})
+        if board and len(tree.payload(item, ".json")) != len(item["data"]):
+            yield f"{path}: Grafana loads files that end in .json only"
         for key, text in tree.payload(item, ".json").items():
             try:
                 json.loads(text)
@@ -302,14 +309,16 @@ def predictions(tree: Rendered) -> Iterator[str]:
 def _by_layout(tree: Rendered, pool: str, variables: Json, config: Json) -> Iterator[str]:
     """Count the instances of the MIG layout and hold them against the play's wait."""
     layout = _config(tree, f"kustomize/10-devices/{pool}/configmap-mig-config.yaml")
+    gpus = variables["gpu_prerequisites_gpu_count"]
     if layout is None:
+        if config["flags"]["migStrategy"] == "none":
+            yield from _compared(pool, {"nvidia.com/gpu": gpus}, variables, config)
         return
     name = variables["gpu_node_labels"].get("nvidia.com/mig.config", "")
     entries = layout["mig-configs"].get(name)
     if entries is None:
         yield f"pool {pool}: the label selects a layout that is not there"
         return
-    gpus = variables["gpu_prerequisites_gpu_count"]
     counted: dict[str, int] = {}
     for entry in entries:
         boards = gpus if entry["devices"] == "all" else len(entry["devices"])
@@ -320,12 +329,17 @@ def _by_layout(tree: Rendered, pool: str, variables: Json, config: Json) -> Iter
             if config["flags"]["migStrategy"] == "single":
                 resource = "nvidia.com/gpu"
             counted[resource] = counted.get(resource, 0) + boards * count
+    yield from _compared(pool, counted, variables, config)
+
+
+def _compared(pool: str, counted: dict[str, int], variables: Json, config: Json) -> Iterator[str]:
+    """Share what was counted, and hold it against what the play waits for."""
     suffix = ".shared" if _sharing(config).get("renameByDefault") else ""
     for resource in _shared(config):
         base = resource["name"]
         counted[f"{base}{suffix}"] = counted.pop(base, 0) * resource["replicas"]
     if counted != variables["gpu_node_resources"]:
-        yield f"pool {pool}: the layout gives {counted}, the play waits for something else"
+        yield f"pool {pool}: there are {counted}, and the play waits for something else"
 
 
 def _config(tree: Rendered, path: str) -> Any:
