@@ -178,6 +178,24 @@ def system(spec: ClusterSpec) -> Iterator[Problem]:
             )
 
 
+@check("system-without-architecture", "DRV-26")
+def architecture_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
+    """The vendor builds no packages for this system on this architecture.
+
+    Source: the system's row in the catalogue; Debian has amd64 only.
+    """
+    for pool in spec.pools:
+        host = pool.host
+        known = host.os.row.get("cudaRepository", {}).get("architectures", {})
+        if host.driver.method is DriverMethod.VENDOR and known and host.architecture not in known:
+            yield (
+                host_setting(spec, pool, "os"),
+                f"the vendor has no packages of {host.os.id} for {host.architecture}, which the"
+                f" hosts of {pool.gpu.id} are",
+                "take another system for this pool, such as ubuntu-24.04",
+            )
+
+
 @check("system-without-branch", "DRV-26")
 def branch_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
     """The vendor's repository for this system does not carry the driver branch.

@@ -27,6 +27,7 @@ def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
 def _variables(pool: NodePool) -> dict[str, Any]:
     return {
         "gpu_prerequisites_os": pool.host.os.id,
+        "gpu_prerequisites_architecture": pool.host.architecture,
         "gpu_prerequisites_gpu_count": pool.gpu_count,
         "gpu_prerequisites_gpu_devices": list(pool.gpu.pci_devices),
         "gpu_prerequisites_headers": pool.host.driver.method is DriverMethod.VENDOR,
