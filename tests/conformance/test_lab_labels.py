@@ -98,6 +98,46 @@ def test_programs_say_what_is_predicted(
     assert {finding.id for finding in pools.errors(data)} <= {too_long}
 
 
+@pytest.mark.parametrize(
+    "strategies",
+    [
+        ["envvar"],
+        ["volume-mounts"],
+        ["cdi-annotations"],
+        ["cdi-cri"],
+        ["cdi-annotations", "cdi-cri"],
+    ],
+    ids="-".join,
+)
+@pytest.mark.parametrize("mode", ["plain", "mps", "mig-single", "mig-mixed-renamed"])
+def test_how_devices_are_listed_changes_nothing(
+    laboratory: Laboratory, mode: str, strategies: list[str]
+) -> None:
+    gpu = pools.catalog().gpu("h100-sxm5-80gb")
+    settings = (whole_gpu_modes(gpu) | mig_modes(gpu))[mode]
+    data = {**pools.spec_of(gpu, GPUS, **settings), "deviceListStrategy": strategies}
+    spec = pools.resolved(data)
+    (pool,) = spec.pools
+    compare(laboratory.observe(plan(spec), pool, boards.played(gpu)), pool.prediction)
+    assert not pools.errors(data)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"device-plugin": {"passDeviceSpecs": True}}, {"gpu-feature-discovery": {"vgpuLabels": True}}],
+    ids=lambda options: next(iter(options)),
+)
+@pytest.mark.parametrize("mode", ["plain", "mig-mixed-shared"])
+def test_options_of_components_change_no_prediction(
+    laboratory: Laboratory, mode: str, options: dict[str, Any]
+) -> None:
+    gpu = pools.catalog().gpu("a30")
+    settings = (whole_gpu_modes(gpu) | mig_modes(gpu))[mode]
+    spec = pools.resolved({**pools.spec_of(gpu, GPUS, **settings), "components": options})
+    (pool,) = spec.pools
+    compare(laboratory.observe(plan(spec), pool, boards.played(gpu)), pool.prediction)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_other_forms_of_a_board_are_not_predicted_wrongly(
     laboratory: Laboratory, form: boards.Board

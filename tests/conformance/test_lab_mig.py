@@ -21,10 +21,13 @@ VECTORS = yaml.safe_load(
 GPUS = 16  # of a node: as many layouts that fit are applied at once
 
 
+BOARDS = [pools.catalog().gpu(name) for name in pools.catalog().gpu_ids()]
+CUTTABLE = [gpu for gpu in BOARDS if gpu.geometry is not None]
+
+
 def board_of(geometry: str) -> GpuModel:
     """Return a board with a geometry."""
-    every = (pools.catalog().gpu(name) for name in pools.catalog().gpu_ids())
-    return next(gpu for gpu in every if gpu.geometry and gpu.geometry.id == geometry)
+    return next(gpu for gpu in CUTTABLE if gpu.geometry and gpu.geometry.id == geometry)
 
 
 def entries(layouts: list[dict[str, int]]) -> list[dict[str, Any]]:
@@ -71,6 +74,21 @@ def test_layouts_that_fit_are_applied_and_hold(
 ) -> None:
     wanted = [dict(sorted(layout.items())) for layout in layouts]
     assert applied(laboratory, gpu, layouts) == [wanted, ""]
+
+
+@pytest.mark.parametrize("gpu", CUTTABLE, ids=lambda gpu: gpu.id)
+def test_names_of_all_profiles_follow_from_memory(laboratory: Laboratory, gpu: GpuModel) -> None:
+    """The programs make up names from the memory of instance and board; both as captured."""
+    assert gpu.geometry is not None
+    layouts = [{profile: 1} for profile in gpu.geometry.profiles]
+    spec = pools.resolved(
+        pools.spec_of(gpu, len(layouts), mig={"strategy": "mixed", "layout": entries(layouts)})
+    )
+    observed = laboratory.observe(plan(spec), spec.pools[0], boards.played(gpu))
+    assert observed.cut.complaint == ""
+    counted = {name for name in observed.labelling.labels if name.endswith(".count")}
+    wanted = {f"{mig.resource_name(profile)}.count" for profile in gpu.geometry.profiles}
+    assert counted == {*wanted, "nvidia.com/gpu.count"}
 
 
 @pytest.mark.parametrize(("gpu", "layout"), NOT_FITTING)

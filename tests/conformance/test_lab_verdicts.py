@@ -21,6 +21,7 @@ CASES = Path(__file__).parents[1] / "checks"
 NOT_SHOWN = {  # findings that the laboratory cannot judge -> why
     "driver-too-old-for-gpu": "the mock plays any board with any driver",
     "driver-too-new-for-gpu": "the mock plays any board with any driver",
+    "driver-modules-impossible": "the mock has no kernel modules",
     "mig-needs-newer-driver": "the mock plays MIG with any driver",
     "mig-driver-without-mig": "the mock plays MIG with any driver",
     "mig-without-layout": "nothing is rendered from it, so no program is told",

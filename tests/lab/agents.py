@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import time
@@ -12,11 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from lab import node
 from lab.rendered import Container
 from lab.sandbox import PATIENCE, Sandbox, assert_played
 
 KUBELET_FOLDER = "/var/lib/kubelet/device-plugins"
 LABELS = "/lab/labels"
+DRIVER_ROOT = "/driver-root"
 IN_VAIN = ("Failed to start plugin", "Failed to start MPS daemon")
 
 
@@ -75,7 +78,14 @@ def until(claim: Callable[[], bool], process: subprocess.Popen[str]) -> bool:
 
 
 def serve(sandbox: Sandbox, kubelet: Kubelet, container: Container) -> Offer:
-    """Run the device plugin until it has registered everything that it has."""
+    """Run the device plugin until it has registered everything that it has.
+
+    For CDI it looks for the driver's libraries where the container is to mount the host's root.
+    """
+    shutil.rmtree(sandbox.path(DRIVER_ROOT), ignore_errors=True)
+    if DRIVER_ROOT in container.mounts:
+        driver = node.driver(sandbox)
+        sandbox.write(f"{DRIVER_ROOT}/usr/lib64/libcuda.so.{driver}", "")
     process = _start(sandbox, container, "nvidia-device-plugin")
     return _offer(kubelet, process, *_end_after(process, "Starting Plugins."))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -55,16 +55,18 @@ def sightings(gpu: GpuModel) -> list[Board]:
     total = totals[0] if totals else _total(gpu, is_seen=bool(names))
     pairs = dict.fromkeys((own or name, own_total or total) for own, own_total in seen)
     pairs = dict.fromkeys([(name, total), *pairs])
-    first = Board(gpu, name, total, is_captured=bool(rows))
-    boards = [replace(first, product=own, memory_mib=mib) for own, mib in pairs]
-    return [replace(board, figures=_figures(board, rows)) for board in boards]
+    captured = captured_memory(gpu.id)
+    return [
+        Board(gpu, own, mib, _figures(gpu, mib, captured), is_captured=bool(rows))
+        for own, mib in pairs
+    ]
 
 
 def _rows(board: str) -> list[dict[str, Any]]:
     return [
         row
         for row in _captures()
-        if row["board"] == board and not row.get("note", "").startswith(("older driver", "driver"))
+        if row["board"] == board and not row.get("note", "").startswith("older driver")
     ]
 
 
@@ -81,26 +83,27 @@ def _total(gpu: GpuModel, *, is_seen: bool) -> int:
     return 0 if is_seen else UNTOLD_MIB
 
 
-def _figures(board: Board, rows: Iterable[Mapping[str, Any]]) -> dict[str, Figures]:
+def _figures(gpu: GpuModel, total: int, captured: Mapping[str, int]) -> dict[str, Figures]:
     """Return what instances have: as captured, else of the catalogue, else their share."""
-    geometry = board.gpu.geometry
+    geometry = gpu.geometry
     if geometry is None:
         return {}
-    captured = _captured_memory(rows)
-    result = {}
-    for name, profile in geometry.profiles.items():
-        share = board.memory_mib * profile.size // geometry.placement_units
-        memory = captured.get(name) or profile.memory_mib or share
-        processors = profile.multiprocessors or 16 * profile.compute
-        result[name] = Figures(memory, processors)
-    return result
+    return {
+        name: Figures(
+            memory_mib=captured.get(name)
+            or profile.memory_mib
+            or total * profile.size // geometry.placement_units,
+            multiprocessors=profile.multiprocessors or 16 * profile.compute,
+        )
+        for name, profile in geometry.profiles.items()
+    }
 
 
-def _captured_memory(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+def captured_memory(board: str) -> dict[str, int]:
     """Return MiB per profile, the value that most captures show; GiB are cut to two decimals."""
     seen: dict[str, Counter[int]] = {}
-    for row in rows:
-        for instance in row.get("mig", ()):
+    for row in _captures():
+        for instance in row.get("mig", ()) if row["board"] == board else ():
             mib = instance.get("memory_mib") or round(instance["memory_gib"] * 1024)
             seen.setdefault(instance["profile"], Counter())[mib] += 1
     return {profile: counter.most_common(1)[0][0] for profile, counter in seen.items()}

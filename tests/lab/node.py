@@ -61,6 +61,12 @@ def text_of(node: Node) -> str:
     return "\n".join(_lines(node)) + "\n"
 
 
+def driver(sandbox: Sandbox) -> str:
+    """Return the driver of the node that the sandbox plays."""
+    lines = sandbox.path("/lab/node").read_text(encoding="utf-8").splitlines()
+    return next(line.split()[1] for line in lines if line.startswith("driver "))
+
+
 def layouts(sandbox: Sandbox, gpu_count: int) -> list[dict[str, int]]:
     """Return the instances that each GPU of the sandbox carries now: profile -> how many.
 

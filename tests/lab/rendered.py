@@ -13,11 +13,12 @@ CONFIG = "/config/config.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What a container is started with: command, environment, and the files of its ConfigMaps."""
+    """What a container is started with: command, environment, files of its ConfigMaps, mounts."""
 
     command: tuple[str, ...]
     environment: Mapping[str, str]
     files: Mapping[str, str]  # path in the container -> content
+    mounts: tuple[str, ...]  # paths in the container
     has_sys_admin: bool
 
 
@@ -38,6 +39,7 @@ def container(plan: Plan, daemon_set: str) -> Container:
             if mount["name"] in folders
             for key, text in config_map(plan, folders[mount["name"]]).items()
         },
+        mounts=tuple(mount["mountPath"] for mount in own["volumeMounts"]),
         has_sys_admin=bool(security.get("privileged")) or "SYS_ADMIN" in added,
     )
 
