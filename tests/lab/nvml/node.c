@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct node node;
 
@@ -17,7 +18,7 @@ void fail(const char *format, ...)
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);
-    abort();
+    _exit(70); /* at once: a Go program would print the stacks of all its routines */
 }
 
 unsigned number_of(const struct nvmlGpuInstance_st *instance)
