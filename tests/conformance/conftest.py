@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.cluster.fixtures import controllers, delivery, kwok, plane, scheduler, simulate
+from lab.cluster.fixtures import controllers, delivery, kwok, plane, scheduler, simulate, spaces
 from lab.fixtures import laboratory, mock_of_nvml
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "plane",
     "scheduler",
     "simulate",
+    "spaces",
 ]

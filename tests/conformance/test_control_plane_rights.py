@@ -156,6 +156,7 @@ def before(plane: Plane) -> int:
 
 @pytest.fixture
 def master(
+    spaces: None,
     plane: Plane,
     delivery: Delivery,
     reader: Find,
@@ -243,6 +244,7 @@ def test_predicted_labels_reach_the_node(
 
 
 def test_collector_deletes_what_is_left_of_a_node(
+    spaces: None,
     plane: Plane,
     before: int,
     delivery: Delivery,

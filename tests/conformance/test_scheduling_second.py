@@ -27,7 +27,7 @@ from lab.cluster.trees import Item, Rendered, edited
 
 pytestmark = [
     pytest.mark.xdist_group(GROUP),
-    pytest.mark.usefixtures("controllers", "kwok", "scheduler"),
+    pytest.mark.usefixtures("spaces", "controllers", "kwok", "scheduler"),
 ]
 
 Find = Callable[[str], Path]

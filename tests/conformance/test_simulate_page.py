@@ -24,7 +24,7 @@ from lab.cluster.shell import Shell
 from lab.cluster.trees import ROOT
 from readers.table import table
 
-pytestmark = pytest.mark.xdist_group(GROUP)
+pytestmark = [pytest.mark.xdist_group(GROUP), pytest.mark.usefixtures("spaces")]
 
 PAGE = "docs/simulate.md"
 PROGRAMS = ("kwokctl", "kwok", "kubectl")

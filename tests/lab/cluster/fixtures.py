@@ -5,6 +5,7 @@ Tests that use them carry ``xdist_group(GROUP)``, so that one worker has the one
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from gpugen.simulate import stages
 from lab.cluster.api import Object
 from lab.cluster.delivery import Delivery
 from lab.cluster.plane import Plane, running
-from lab.cluster.programs import Program
+from lab.cluster.programs import Program, space_refusal
 from lab.cluster.trees import ROOT
 
 GROUP = "control-plane"
@@ -30,6 +31,16 @@ def plane(reader: Find, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pl
     """Return a running API server without controllers, nodes, or CRDs."""
     with running(tmp_path_factory.mktemp("plane"), reader) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def spaces() -> None:
+    """Skip where this machine allows no namespaces; fail where readers are required."""
+    if refusal := space_refusal():
+        message = f"programs cannot run as in their pods here: {refusal}"
+        if os.environ.get("GPUGEN_REQUIRE_TOOLS"):
+            pytest.fail(message, pytrace=False)
+        pytest.skip(message)
 
 
 @pytest.fixture(scope="session")

@@ -38,8 +38,26 @@ def bound_to_parent(command: Sequence[str | Path], root: Path | None = None) -> 
     words = [str(word) for word in command]
     if root is None:
         return [*tie, *words]
-    enter = [] if os.geteuid() == 0 else [tool("unshare"), "--map-root-user", "--"]
+    enter = [] if os.geteuid() == 0 else own_space()
     return [*enter, *tie, tool("unshare"), f"--root={root}", "--", *words]
+
+
+def own_space(*flags: str) -> list[str]:
+    """Return how a command line begins that runs in namespaces of its own, as root there."""
+    user = [] if os.geteuid() == 0 else ["--map-root-user"]
+    return [tool("unshare"), *user, *flags, "--"]
+
+
+def space_refusal() -> str:
+    """Say why this machine allows no namespaces and roots of one's own; empty where it does."""
+    try:
+        probe = own_space("--pid", "--fork", "--mount-proc", "--root=/")
+        done = subprocess.run(
+            [*probe, "/bin/true"], capture_output=True, text=True, timeout=10, check=False
+        )
+    except ProgramError as missing:
+        return str(missing)
+    return done.stderr.strip() if done.returncode else ""
 
 
 def tool(name: str) -> str:

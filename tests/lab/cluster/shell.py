@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from lab.cluster.programs import bound_to_parent, tool
+from lab.cluster.programs import bound_to_parent, own_space
 
 END = "the-command-ended"
 
@@ -17,8 +16,7 @@ class Shell:
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         """Start in a folder."""
-        user = [] if os.geteuid() == 0 else ["--map-root-user"]
-        space = [tool("unshare"), *user, "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
+        space = own_space("--pid", "--fork", "--kill-child", "--mount-proc")
         self._process = subprocess.Popen(
             bound_to_parent([*space, "/bin/bash", "--noprofile", "--norc"]),
             cwd=folder,
