@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gpugen.mig import resource_name
+from gpugen.model.catalog import GpuModel
 from gpugen.model.spec import NodePool
+from gpugen.plan import plan
+from gpugen.simulate import nodes
+from lab import layouts, pools
 from lab.cluster import workloads
 from lab.cluster.api import Api, Object
 from lab.cluster.delivery import Delivery
@@ -23,6 +29,7 @@ pytestmark = [
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"
+GPU = "nvidia.com/gpu"
 POOLS = [
     pytest.param(name, pool, id=f"{name}-{pool.name}")
     for name in examples()
@@ -80,6 +87,36 @@ def test_nodes_are_as_predicted(api: Api, simulate: Simulate, name: str) -> None
 def _taints(node: Object) -> list[dict[str, str]]:
     taints: list[dict[str, str]] = node["spec"].get("taints", [])
     return taints
+
+
+def boards_settings(gpu: GpuModel) -> Iterator[dict[str, Any]]:
+    """Yield settings of a pool with four of a board, the longest names among them."""
+    for mode, rename in (("time-slicing", False), ("time-slicing", True), ("mps", True)):
+        yield {"sharing": {"mode": mode, "resources": {GPU: 2}, "rename": rename}}
+    if gpu.geometry is not None:
+        layout = layouts.mixed(gpu.geometry)
+        names = sorted({name for entry in layout for name in entry["profiles"]})
+        for rename in (False, True):
+            shared = {resource_name(name): 2 for name in names}
+            sharing = {"mode": "time-slicing", "resources": shared, "rename": rename}
+            yield {"mig": {"strategy": "mixed", "layout": layout}, "sharing": sharing}
+
+
+@pytest.mark.parametrize("board", pools.catalog().gpu_ids())
+def test_a_server_takes_the_names_of_every_board(plane: Plane, board: str) -> None:
+    """Labels and resources of a node, and pods that ask for them, by the server's grammar."""
+    tried = 0
+    for settings in boards_settings(pools.catalog().gpu(board)):
+        data = pools.spec_of(pools.catalog().gpu(board), 4, **settings)
+        if pools.errors(data):
+            continue  # refused before anything is rendered
+        spec = pools.resolved(data)
+        (node,) = nodes(spec, plan(spec), 1)
+        plane.api.post(NODES, node, dryRun="All")
+        asks = {resource.name: "1" for resource in spec.pools[0].prediction.resources}
+        workloads.create(plane.api, [workloads.pod("asks", asks)], dryRun="All")
+        tried += 1
+    assert tried
 
 
 # ---------------------------------------------------------------- DaemonSets

@@ -51,14 +51,14 @@ def pod(
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
-def create(api: Api, pods: Iterable[Object]) -> None:
-    """Create pods in the workloads' namespace, and it if need be."""
+def create(api: Api, pods: Iterable[Object], **query: str) -> None:
+    """Create pods in the workloads' namespace, and it if need be. query: as dryRun="All"."""
     if api.find(f"/api/v1/namespaces/{NAMESPACE}") is None:
         api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
     wait_until("default account", lambda: api.find(account) is not None)
     for item in pods:
-        api.post(PODS, item)
+        api.post(PODS, item, **query)
 
 
 def nodes_of(api: Api) -> dict[str, str]:
