@@ -93,6 +93,19 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *device)
     return NVML_SUCCESS;
 }
 
+nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *wanted, nvmlDevice_t *device)
+{
+    char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
+    for (unsigned gpu = 0; gpu < node.gpu_count; gpu++) {
+        write_uuid(&node.gpus[gpu], uuid, sizeof uuid);
+        if (strcmp(uuid, wanted) == 0) {
+            device->handle = &node.gpus[gpu];
+            return NVML_SUCCESS;
+        }
+    }
+    return NVML_ERROR_NOT_FOUND;
+}
+
 /* Domains are written with four digits by the kernel and with eight by NVML. */
 nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *wanted, nvmlDevice_t *device)
 {
