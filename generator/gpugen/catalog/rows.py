@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from gpugen.model.record import replaced
 from typing import Any, TypeAlias
 
 from gpugen.model.catalog import (
@@ -17,6 +16,7 @@ from gpugen.model.catalog import (
     OperatingSystem,
     Release,
 )
+from gpugen.model.record import replaced
 
 Row: TypeAlias = Mapping[str, Any]
 NOTHING: Row = {}
