@@ -93,14 +93,26 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *device)
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *wanted, nvmlDevice_t *device)
+static int is_named(const struct nvmlDevice_st *device, const char *wanted)
 {
     char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
+    write_uuid(device, uuid, sizeof uuid);
+    return strcmp(uuid, wanted) == 0;
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *wanted, nvmlDevice_t *device)
+{
     for (unsigned gpu = 0; gpu < node.gpu_count; gpu++) {
-        write_uuid(&node.gpus[gpu], uuid, sizeof uuid);
-        if (strcmp(uuid, wanted) == 0) {
+        if (is_named(&node.gpus[gpu], wanted)) {
             device->handle = &node.gpus[gpu];
             return NVML_SUCCESS;
+        }
+        for (unsigned i = 0; i < MAX_INSTANCES * MAX_INSTANCES; i++) {
+            struct nvmlDevice_st *mig = &node.mig_devices[gpu][i];
+            if (mig->part->slices && is_named(mig, wanted)) {
+                device->handle = mig;
+                return NVML_SUCCESS;
+            }
         }
     }
     return NVML_ERROR_NOT_FOUND;
