@@ -110,6 +110,7 @@ def test_a_pod_is_given_what_the_spec_has() -> None:
     assert "tolerations" not in mutations(spec_of(tainted, toleratedTaints=["other"]))
     without = mutations(cluster(components={"runtime-class": False}))
     assert without == ""
+    assert mutations(cluster(deviceListStrategy=["cdi-cri"])) == ""
     k3s = cluster(distribution="k3s")
     assert "runtimeClassName" in mutations(k3s)  # which brings the class itself
 

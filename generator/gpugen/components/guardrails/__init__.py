@@ -49,17 +49,23 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
 def _advice(spec: ClusterSpec, options: Options, facts: Facts) -> Iterator[Rule]:
     schema = options_schema(SCHEDULER) or {}
     default: str = schema["properties"]["schedulerName"]["default"]
-    uses_cdi = any(strategy.startswith("cdi-") for strategy in spec.device_list_strategy)
     return advice(
         facts,
         idle_scheduler="" if SCHEDULER in spec.options else default,
-        needs_runtime_class=not (completes(spec, options) or uses_cdi) and _has_class(spec),
+        needs_runtime_class=_needs_class(spec) and not completes(spec, options),
     )
 
 
-def _has_class(spec: ClusterSpec) -> bool:
-    """Tell whether RuntimeClass nvidia exists: ours, or the distribution's."""
-    return RUNTIME_CLASS in spec.options or spec.kubernetes.distribution.has_runtime_class
+def _needs_class(spec: ClusterSpec) -> bool:
+    """Tell whether pods see GPUs only by RuntimeClass nvidia, and it exists.
+
+    By CDI they need none, and must not be given one: the plugin then leaves NVIDIA_VISIBLE_DEVICES
+    as the image has it, often "all", and that runtime would hand out every GPU.
+    Source: k8s-device-plugin v0.19.3, internal/plugin/server.go, getAllocateResponse.
+    """
+    uses_cdi = any(strategy.startswith("cdi-") for strategy in spec.device_list_strategy)
+    exists = RUNTIME_CLASS in spec.options or spec.kubernetes.distribution.has_runtime_class
+    return exists and not uses_cdi
 
 
 def _judge(
@@ -97,7 +103,7 @@ def _judge(
 def _complete(spec: ClusterSpec, options: Options, facts: Facts) -> list[KubeObject]:
     """Return the mutating policy and its binding; it helps, so it never stands in the way."""
     scheduler = spec.options.get(SCHEDULER, {}).get("schedulerName", "")
-    mutations = patches(facts, scheduler=scheduler, has_runtime_class=_has_class(spec))
+    mutations = patches(facts, scheduler=scheduler, needs_runtime_class=_needs_class(spec))
     if not mutations or not facts.names:
         return []
     asks = f"{cel.LIMITS}.exists(n, n in {cel.literal(facts.names)} && {cel.IS_SOME})"

@@ -17,7 +17,7 @@ from gpugen.components.guardrails.facts import Facts
 DEFAULT_SCHEDULER = "default-scheduler"
 
 
-def patches(facts: Facts, *, scheduler: str, has_runtime_class: bool) -> list[dict[str, Any]]:
+def patches(facts: Facts, *, scheduler: str, needs_runtime_class: bool) -> list[dict[str, Any]]:
     """Return the mutations. scheduler: empty where the main one serves GPU pods too."""
     expressions = []
     if scheduler:
@@ -26,7 +26,7 @@ def patches(facts: Facts, *, scheduler: str, has_runtime_class: bool) -> list[di
             "[JSONPatch{op: 'add', path: '/spec/schedulerName',"
             f" value: {cel.literal(scheduler)}}}] : []"
         )
-    if has_runtime_class:
+    if needs_runtime_class:
         expressions.append(
             "!has(object.spec.runtimeClassName) ?\n"
             "[JSONPatch{op: 'add', path: '/spec/runtimeClassName',"
