@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
 from gpugen.model.finding import Finding, Pointer, is_fatal
+from gpugen.model.tree import Tree
 from gpugen.validation.combined import combined_schema
 from gpugen.validation.keys import ITEMS, keys_of, places
 from rich import RICH, changed, judged
+
+Judgement: TypeAlias = tuple[Tree | None, list[Finding]]
 
 DIGEST = "sha256:" + "0" * 64
 METRIC = {"field": "DCGM_FI_DEV_FAN_SPEED", "type": "gauge", "help": "Fan speed."}
@@ -39,6 +42,7 @@ WHERE = {  # which item of a list, by the beginning of the key
 VALUES: dict[str, list[Any]] = {  # for what has no other examples, enumeration or bounds
     "stack": ["gpu-operator"],
     "components/prometheus/scrapeTimeout": ["9s"],
+    "components/prometheus/namespace": ["other"],
     "components/prometheus/selectorLabels": [{"release": "other"}, {}],
     "components/device-plugin/version": ["0.20.0"],
     "pools/[]/host/repositories/fingerprint": ["F" * 40],
@@ -104,6 +108,38 @@ VALUES: dict[str, list[Any]] = {  # for what has no other examples, enumeration 
 }
 
 
+OFF = dict.fromkeys(
+    [
+        *("dcgm-exporter", "gpu-feature-discovery", "grafana", "guardrails"),
+        *("node-feature-discovery", "prometheus", "runtime-class", "scheduler"),
+    ],
+    False,
+)
+CONTEXTS: dict[str, dict[str, Any]] = {  # where some keys have nothing to act upon
+    "flux-on-rke2": {
+        "/kubernetes/distribution": "rke2",
+        "/delivery": {"engine": "flux", "flux": {"sourceRef": {"name": "gpu"}}},
+        "/components/prometheus": {"mode": "scrape-config"},
+    },
+    "drivers-in-the-image": {
+        "/delivery": None,
+        "/components/prometheus": {"mode": "static"},
+        "/hostDefaults/driver": {"method": "none"},
+    },
+    "components-off": {"/components": OFF},
+    "rules-only": {
+        "/components/dcgm-exporter": False,
+        "/components/node-feature-discovery": {"mode": "existing"},
+    },
+    "all-cut-by-hosts": {"/kubernetes/distribution": "k3s", "/pools": [RICH["pools"][0]]},
+    "all-clients": {"/pools": [RICH["pools"][2]], "/deviceListStrategy": "cdi-cri"},
+    "whole": {"/pools": [RICH["pools"][3]], "/access": {}},
+}
+RESTATED = {  # off already there, or only judged there
+    *("components/runtime-class", "kubernetes/version", "pools/[]/host/driver/method"),
+}
+
+
 @cache
 def leaves() -> dict[str, dict[str, Any]]:
     """Return every key of the spec that has none below it, as pools/[]/gpu/count: its schema."""
@@ -141,9 +177,23 @@ def values(key: str, schema: dict[str, Any]) -> list[Any]:
     return found or [{"cpu": "11m"}] * (schema.get("type") == "object")
 
 
-def stated(key: str) -> Any:
+def fits_in(base: dict[str, Any], at: str) -> bool:
+    """Tell whether the lists that a pointer leads through are long enough."""
+    node: Any = base
+    for part in Pointer(at).parts[:-1]:
+        if isinstance(node, dict):
+            node = node.get(part)
+        elif isinstance(node, list) and part.isdigit() and int(part) < len(node):
+            node = node[int(part)]
+        elif node is not None or part.isdigit():
+            return False
+    return node is None or isinstance(node, dict)
+
+
+def stated(key: str, base: dict[str, Any]) -> Any:
     """Return what is stated for a key before it is changed, or nothing."""
-    at, node = pointer(key), changed(first(SETUPS, key) or {})
+    at: str = pointer(key)
+    node: Any = base
     for part in Pointer(at).parts:
         if isinstance(node, list):
             node = node[int(part)] if int(part) < len(node) else None
@@ -153,10 +203,10 @@ def stated(key: str) -> Any:
 
 
 CASES = [
-    pytest.param(key, value, id=f"{key}={value!r}"[:80])
+    (key, value)
     for key, schema in leaves().items()
     for value in values(key, schema)
-    if value != stated(key)
+    if value != stated(key, changed(first(SETUPS, key) or {}))
 ]
 
 
@@ -166,19 +216,41 @@ def is_about(finding: Finding, at: str) -> bool:
     return finding.at.startswith(at) or finding.at == above or at.startswith(finding.at + "/")
 
 
-@pytest.mark.parametrize(("key", "value"), CASES)
-def test_a_value_changes_the_output_or_is_refused(key: str, value: Any) -> None:
+def is_without_effect(base: dict[str, Any], judgement: Judgement, key: str, value: Any) -> bool:
+    """Tell whether stating a value changes neither the output nor what is said."""
     at = pointer(key)
-    base = changed(first(SETUPS, key) or {})
-    tree, before = judged(base)
+    tree, before = judgement
     assert tree is not None, f"the base of this case has errors: {before}"
     after_tree, after = judged(changed({at: value}, base))
     new = [finding for finding in after if finding not in before]
-    is_told = any(is_about(finding, at) for finding in new)
+    is_told = any(is_about(finding, at) for finding in after)
     is_used = after_tree is not None and list(after_tree) != list(tree)
-    assert is_fatal(new) or is_told or is_used, f"{at}: {value!r} has no effect"
+    return not (is_fatal(new) or is_told or is_used)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), CASES, ids=[f"{key}={value!r}"[:80] for key, value in CASES]
+)
+def test_a_value_changes_the_output_or_is_refused(key: str, value: Any) -> None:
+    base = changed(first(SETUPS, key) or {})
+    assert not is_without_effect(base, judged(base), key, value)
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_nor_is_a_value_idle_elsewhere(context: str) -> None:
+    base = changed(CONTEXTS[context])
+    judgement = judged(base)
+    assert judgement[0] is not None
+    idle = [
+        f"{key}: {value!r}"
+        for key, value in CASES
+        if first(SETUPS, key) is None or key.startswith("delivery")
+        if key not in RESTATED and stated(key, base) != value and fits_in(base, pointer(key))
+        if is_without_effect(base, judgement, key, value)
+    ]
+    assert idle == []
 
 
 def test_every_key_has_a_value() -> None:
-    assert {case.values[0] for case in CASES} == set(leaves())
+    assert {key for key, _ in CASES} == set(leaves())
     assert set(VALUES) <= set(leaves())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
+from gpugen.gpu_access import sees_mig
+from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec
 
 
@@ -23,4 +25,25 @@ def without_nfd(spec: ClusterSpec) -> Iterator[Problem]:
             "gpu-feature-discovery is on and node-feature-discovery is off",
             "where the cluster has one already, write node-feature-discovery: {mode: existing}; "
             "otherwise leave it out, or switch gpu-feature-discovery off as well",
+        )
+
+
+@check(
+    "gpu-feature-discovery-option-without-effect",
+    "GG-05",
+    severity=Severity.WARNING,
+    component="gpu-feature-discovery",
+    at_key=True,
+)
+def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
+    """vgpuLabels takes SYS_ADMIN, which the program has anyway where it sees MIG instances.
+
+    It has it with the list strategy volume-mounts too.
+    """
+    has_it = "volume-mounts" in spec.device_list_strategy or all(map(sees_mig, spec.pools))
+    if spec.options["gpu-feature-discovery"]["vgpuLabels"] and has_it:
+        yield (
+            spec.at / "components" / "gpu-feature-discovery" / "vgpuLabels",
+            "vgpuLabels has no effect: feature discovery has SYS_ADMIN on every pool anyway",
+            "leave vgpuLabels out",
         )

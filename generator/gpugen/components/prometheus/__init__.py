@@ -7,7 +7,7 @@ Source: prometheus-operator v0.85.0 api monitoring/v1; Prometheus v3.15 configur
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gpugen import kube, metrics
@@ -38,6 +38,15 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
             files={f"{FOLDER}/README.md": readme(spec, options)},
         )
     return Contribution(files=_files(spec, options, groups))
+
+
+def every_alert(spec: ClusterSpec) -> Iterator[Alert]:
+    """Yield the alerts of the cluster and of every pool, wanted or not."""
+    exported = {pool.name: metrics.exported(spec, pool) for pool in spec.pools}
+    yield from cluster_alerts()
+    yield from hardware_alerts(frozenset().union(*exported.values()))
+    for pool in spec.pools:
+        yield from pool_alerts(spec, pool, exported[pool.name])
 
 
 def rule_groups(spec: ClusterSpec, options: Options) -> dict[str, list[dict[str, Any]]]:

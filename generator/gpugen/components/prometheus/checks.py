@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gpugen import metrics
 from gpugen.checks import Problem, check
-from gpugen.components.prometheus import scrape
+from gpugen.components.prometheus import every_alert, scrape
 from gpugen.components.prometheus.hardware import hardware_alerts
 from gpugen.components.prometheus.pools import pool_alerts
 from gpugen.model.finding import Severity
@@ -36,20 +36,22 @@ def selector_labels_missing(spec: ClusterSpec) -> Iterator[Problem]:
 def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     """Labels select objects of the operator, and only the mode service-monitor makes some.
 
-    A Prometheus outside of the cluster (mode static) has no namespace either.
+    A Prometheus outside of the cluster (mode static) has no namespace either, and without the
+    exporter nothing is scraped.
     """
     options = spec.options[NAME]
-    idle = []
-    if options["mode"] != "service-monitor" and options["selectorLabels"] is not None:
-        idle.append("selectorLabels")
-    if options["mode"] == "static" and options["namespace"] is not None:
-        idle.append("namespace")
-    for key in idle:
-        yield (
-            spec.at / "components" / NAME / key,
-            f"{key} has no effect with mode {options['mode']!r}",
-            "leave it out",
-        )
+    mode = f"with mode {options['mode']!r}"
+    idle = {}
+    if options["mode"] != "service-monitor":
+        idle["selectorLabels"] = mode
+    if options["mode"] == "static":
+        idle["namespace"] = mode
+    if metrics.EXPORTER not in spec.options:
+        idle["interval"] = idle["scrapeTimeout"] = f"without {metrics.EXPORTER}"
+    for key, why in idle.items():
+        if options[key] is not None:
+            at = spec.at / "components" / NAME / key
+            yield at, f"{key} has no effect {why}", "leave it out"
 
 
 @check("prometheus-timeout-above-interval", "GG-18", component=NAME)
@@ -105,6 +107,23 @@ def alert_without_metric(spec: ClusterSpec) -> Iterator[Problem]:
                 spec.at / "components" / metrics.EXPORTER / "metrics" / "remove" / i,
                 f"without {field} these alerts are blind: {names}",
                 "keep the metric, or name the alerts under components.prometheus.withoutAlerts",
+            )
+
+
+@check("prometheus-alert-not-made", "GG-05", severity=Severity.WARNING, component=NAME)
+def alert_not_made(spec: ClusterSpec) -> Iterator[Problem]:
+    """An alert that does not exist for these pools anyway need not be left out.
+
+    Which alerts there are follows from the boards, MIG, sharing and what the exporter reads.
+    """
+    unwanted = spec.options[NAME]["withoutAlerts"]
+    made = {alert.name for alert in every_alert(spec)} if unwanted else set()
+    for i, name in enumerate(unwanted):
+        if name not in made:
+            yield (
+                spec.at / "components" / NAME / "withoutAlerts" / i,
+                f"leaving out {name} has no effect: nothing in this cluster would raise it",
+                f"leave {name} out of withoutAlerts",
             )
 
 
