@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gpugen.model.catalog import GpuModel
 from gpugen.model.prediction import Prediction
+from gpugen.pipeline import Workspace
 from gpugen.plan import plan
 from lab import boards, layouts, pools
 from lab.laboratory import Laboratory, Observed
 
-WHOLE = "nvidia.com/gpu"
+ROOT = Path(__file__).parents[2]
+SPECS = "inventories/[!_]*/cluster.yaml"
 VOLTA = (7, 0)  # MPS with clients of their own begins here
 GPUS = 4
 
@@ -136,6 +139,15 @@ def test_options_of_components_change_no_prediction(
     spec = pools.resolved({**pools.spec_of(gpu, GPUS, **settings), "components": options})
     (pool,) = spec.pools
     compare(laboratory.observe(plan(spec), pool, boards.played(gpu)), pool.prediction)
+
+
+@pytest.mark.parametrize("cluster", sorted(p.parent.name for p in ROOT.glob(SPECS)))
+def test_examples_are_predicted_right(laboratory: Laboratory, cluster: str) -> None:
+    workspace = Workspace(ROOT)
+    spec = workspace.judge(workspace.spec_path(cluster)).spec
+    assert spec is not None
+    for pool in spec.pools:
+        compare(laboratory.observe(plan(spec), pool, boards.played(pool.gpu)), pool.prediction)
 
 
 @pytest.mark.parametrize("form", FORMS)
