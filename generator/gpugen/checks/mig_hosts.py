@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpugen import mig
 from gpugen.checks import Problem, check
 from gpugen.host_places import host_setting
 from gpugen.model.catalog import MigGeometry
@@ -19,17 +20,11 @@ def needs_driver(spec: ClusterSpec) -> Iterator[Problem]:
     Source: MIG user guide v620.
     """
     for pool in spec.pools:
-        version = pool.host.driver.version
-        if not pool.mig.is_cut or pool.gpu.geometry is None or not version:
+        geometry, version = pool.gpu.geometry, pool.host.driver.version
+        if not pool.mig.is_cut or geometry is None or not version:
             continue
-        floors = {pool.gpu.geometry.min_driver: "MIG", pool.gpu.mig_min_driver: "MIG"}
-        for entry in pool.mig.layout:
-            for name in entry.profiles:
-                row = pool.gpu.geometry.profiles.get(name)
-                if row is not None and row.min_branch is not None:
-                    floors[str(row.min_branch)] = f"profile {name}"
         late = [
-            (floor, what) for floor, what in floors.items() if floor and is_older(version, floor)
+            (floor, what) for floor, what in _floors(pool, geometry) if is_older(version, floor)
         ]
         if late:
             floor, what = max(late, key=lambda item: parts(item[0]))
@@ -47,9 +42,11 @@ def _floors(pool: NodePool, geometry: MigGeometry) -> Iterator[tuple[str, str]]:
         if floor:
             yield floor, "MIG"
     for name in sorted({name for entry in pool.mig.layout for name in entry.profiles}):
-        row = geometry.profiles.get(name)
-        if row is not None and row.min_branch is not None:
-            yield str(row.min_branch), f"profile {name}"
+        instances = mig.gpu_instances(geometry, {name: 1})
+        for instance in () if isinstance(instances, mig.Refusal) else instances:
+            branch = geometry.profiles[instance].min_branch
+            if branch is not None:
+                yield str(branch), f"profile {name}"
 
 
 @check("mig-driver-without-mig", "GG-11")
