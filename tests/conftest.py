@@ -75,3 +75,13 @@ def judge_custom_resource(
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a run rewrite the trees that the golden tests compare with."""
     parser.addoption("--regold", action="store_true", help="rewrite golden trees; review the diff")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep the tests of a group on one worker, where ``--dist loadgroup`` asks for it."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from groups import ByGroup
+
+    return ByGroup(config, log)

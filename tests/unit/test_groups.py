@@ -1,0 +1,29 @@
+"""Tests of a group stay together when tests are dealt out to several workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from groups import group_of
+
+CONFORMANCE = Path(__file__).parents[1] / "conformance"
+
+
+def test_a_file_belongs_to_the_group_that_it_names(tmp_path: Path) -> None:
+    file = tmp_path / "test_x.py"
+    file.write_text('pytestmark = [pytest.mark.xdist_group("a"), pytest.mark.slow]\n')
+    assert group_of(file) == f'{tmp_path.name}/"a"'
+    file = tmp_path / "test_y.py"
+    file.write_text("pytestmark = pytest.mark.slow\n")
+    assert group_of(file) == ""
+
+
+def test_everybody_on_the_control_plane_is_in_one_group() -> None:
+    """A file that took the fixture without the mark would start a second control plane."""
+    users = [
+        path
+        for path in CONFORMANCE.glob("test_*.py")
+        if "from lab.cluster.plane import Plane\n" in path.read_text()
+    ]
+    assert len(users) > 5
+    assert {group_of(path) for path in users} == {"conformance/GROUP"}
