@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.xdist_group(GROUP),
     pytest.mark.usefixtures("controllers", "kwok", "scheduler"),
 ]
-PODS = 150
+PODS = 100
 EXEMPT = {"exemptNamespaces": [workloads.NAMESPACE]}
 BY_THE_PLUGIN = "more-than-one-share"  # the scheduler places those, the kubelet fails them
 BY_THE_SCHEDULER = frozenset(
