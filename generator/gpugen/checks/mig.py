@@ -11,21 +11,19 @@ from gpugen.devices import geometries
 from gpugen.model.catalog import MigGeometry
 from gpugen.model.spec import ClusterSpec, MigEntry, MigStrategy, NodePool
 
-LABEL_LIMIT = 63
-
 
 def _entries(spec: ClusterSpec) -> Iterator[tuple[NodePool, MigEntry]]:
     return ((pool, entry) for pool in spec.pools for entry in pool.mig.layout)
 
 
-def _cut(spec: ClusterSpec) -> Iterator[tuple[NodePool, MigEntry, MigGeometry]]:
+def cut_entries(spec: ClusterSpec) -> Iterator[tuple[NodePool, MigEntry, MigGeometry]]:
     """List the entries that ask for instances of a board that has a geometry."""
     for pool, entry in _entries(spec):
         if entry.profiles and pool.gpu.geometry is not None:
             yield pool, entry, pool.gpu.geometry
 
 
-def _is_known(geometry: MigGeometry, profile: str) -> bool:
+def is_known(geometry: MigGeometry, profile: str) -> bool:
     """Tell whether a board has a profile, or a GPU instance that holds such compute instances."""
     return not isinstance(mig.gpu_instances(geometry, {profile: 1}), mig.Refusal)
 
@@ -57,9 +55,9 @@ def unknown_profile(spec: ClusterSpec) -> Iterator[Problem]:
 
     Source: MIG user guide v620; mig-parted v0.13.1, observed.
     """
-    for _, entry, geometry in _cut(spec):
+    for _, entry, geometry in cut_entries(spec):
         for profile in entry.profiles:
-            if not _is_known(geometry, profile):
+            if not is_known(geometry, profile):
                 known = ", ".join(geometry.profiles)
                 near = mig.nearest(geometry, {profile: entry.profiles[profile]}, limit=1)
                 meant = f"did you mean {mig.spelled(near[0])}? " if near else ""
@@ -76,8 +74,8 @@ def does_not_fit(spec: ClusterSpec) -> Iterator[Problem]:
 
     Decided by placement, not by adding slices. Source: the geometry's placements in the catalogue.
     """
-    for _, entry, geometry in _cut(spec):
-        if not all(_is_known(geometry, profile) for profile in entry.profiles):
+    for _, entry, geometry in cut_entries(spec):
+        if not all(is_known(geometry, profile) for profile in entry.profiles):
             continue
         refusal = mig.fit(geometry, entry.profiles)
         if isinstance(refusal, mig.Refusal):
@@ -197,58 +195,3 @@ def without_layout(spec: ClusterSpec) -> Iterator[Problem]:
                 f"mig of pool {pool.name!r} has no layout, so it has no effect",
                 "add a layout, or leave mig out",
             )
-
-
-@check("mig-profile-not-advertised", "GG-11", at_key=True)
-def not_advertised(spec: ClusterSpec) -> Iterator[Problem]:
-    """The device plugin of this version would register the instance under another name, or not.
-
-    Before v0.20.0 it matches profiles by a part of their name, so 1g.5gb+me is registered as
-    mig-1g.5gb, and 1c.3g.20gb as mig-3g.20gb. Only under the strategy mixed: single has one name.
-    Source: k8s-device-plugin v0.19.3, observed.
-    """
-    version = _plugin_version(spec)
-    for pool, entry, geometry in _cut(spec):
-        if pool.mig.strategy is not MigStrategy.MIXED:
-            continue
-        for profile in entry.profiles:
-            if _is_known(geometry, profile) and not mig.is_advertised(profile, version):
-                yield (
-                    entry.at / "profiles" / profile,
-                    f"device plugin {version} does not register {profile!r} under its own name",
-                    _instead(profile),
-                )
-
-
-def _instead(profile: str) -> str:
-    """Return what to write instead of a profile that the plugin of the release misnames."""
-    name = mig.parse_profile(profile)
-    if name.compute < name.slices:
-        return f"take whole instances ({name.gpu_instance}), or the strategy single"
-    return (
-        'write components: {device-plugin: {version: "0.20.0"}}, which is not judged by our tests,'
-        " or take a profile without attributes"
-    )
-
-
-@check("mig-product-label-too-long", "GG-09")
-def label_too_long(spec: ClusterSpec) -> Iterator[Problem]:
-    """A label value has at most 63 characters; GPU feature discovery could not set the product.
-
-    Source: Kubernetes, labels and selectors; k8s-device-plugin v0.19.3, internal/lm.
-    """
-    for pool in spec.pools:
-        for key, value in pool.prediction.labels.items():
-            if len(value) > LABEL_LIMIT:
-                yield (
-                    pool.at / ("sharing" if value.endswith("-SHARED") else "mig"),
-                    f"label {key} of pool {pool.name!r} would be {len(value)} characters long:"
-                    f" {value}",
-                    "write sharing.rename: true, which takes -SHARED away, or a shorter profile",
-                )
-                break
-
-
-def _plugin_version(spec: ClusterSpec) -> str:
-    tag = spec.release.images["device-plugin"]["tag"].removeprefix("v")
-    return str(spec.options.get("device-plugin", {}).get("version") or tag)

@@ -1,0 +1,71 @@
+"""Checks of the names that MIG instances get: resources, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen import mig
+from gpugen.checks import Problem, check
+from gpugen.checks.mig import cut_entries, is_known
+from gpugen.model.finding import Severity
+from gpugen.model.spec import ClusterSpec, MigStrategy
+
+LABEL_LIMIT = 63
+
+
+@check("mig-profile-not-advertised", "GG-11", at_key=True)
+def not_advertised(spec: ClusterSpec) -> Iterator[Problem]:
+    """The device plugin of this version would register the instance under another name, or not.
+
+    Before v0.20.0 it matches profiles by a part of their name, so 1g.5gb+me is registered as
+    mig-1g.5gb, and 1c.3g.20gb as mig-3g.20gb. Only under the strategy mixed: single has one name.
+    Source: k8s-device-plugin v0.19.3, observed.
+    """
+    version = _plugin_version(spec)
+    for pool, entry, geometry in cut_entries(spec):
+        if pool.mig.strategy is not MigStrategy.MIXED:
+            continue
+        for profile in entry.profiles:
+            if is_known(geometry, profile) and not mig.is_advertised(profile, version):
+                yield (
+                    entry.at / "profiles" / profile,
+                    f"device plugin {version} does not register {profile!r} under its own name",
+                    _instead(profile),
+                )
+
+
+def _instead(profile: str) -> str:
+    """Return what to write instead of a profile that the plugin of the release misnames."""
+    name = mig.parse_profile(profile)
+    if name.compute < name.slices:
+        return f"take whole instances ({name.gpu_instance}), or the strategy single"
+    return (
+        'write components: {device-plugin: {version: "0.20.0"}}, which is not judged by our tests,'
+        " or take a profile without attributes"
+    )
+
+
+@check("mig-product-label-too-long", "GG-09", severity=Severity.WARNING)
+def label_too_long(spec: ClusterSpec) -> Iterator[Problem]:
+    """A label value has at most 63 characters; a longer product is left out, and none selects it.
+
+    Source: Kubernetes, labels and selectors; node-feature-discovery v0.18.3, pkg/nfd-master: a
+    label that is not valid is ignored.
+    """
+    for pool in spec.pools:
+        for key, value in pool.prediction.labels.items():
+            if len(value) > LABEL_LIMIT:
+                is_shared = value.endswith("-SHARED")
+                rename = "write sharing.rename: true, which takes -SHARED away, or "
+                yield (
+                    pool.at / ("sharing" if is_shared else "mig"),
+                    f"label {key} of pool {pool.name!r} would be {len(value)} characters long,"
+                    f" so the nodes do not get it: {value}",
+                    f"{rename if is_shared else ''}do not select nodes by it",
+                )
+                break
+
+
+def _plugin_version(spec: ClusterSpec) -> str:
+    tag = spec.release.images["device-plugin"]["tag"].removeprefix("v")
+    return str(spec.options.get("device-plugin", {}).get("version") or tag)
