@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from lab.hosts.standins import text
 
@@ -35,7 +36,11 @@ PRIVATE = {  # of the roles: where they read the machine
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine. files: path below the root -> content, beside what the rest implies."""
+    """A machine.
+
+    installed: packages that dpkg believes to be there, name -> version. files: path below the
+    root -> content, beside what the rest implies.
+    """
 
     gpus: int = 4
     device: str = A100
@@ -43,11 +48,12 @@ class Machine:
     has_secure_boot: bool = False
     has_nouveau: bool = False
     has_kubelet: bool = False
+    installed: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-def files(own: Machine) -> dict[str, str]:
-    """Return the files that make a node this machine."""
+def files(own: Machine, base: Path) -> dict[str, str]:
+    """Return the files that make a node of the base tree this machine."""
     wanted = ["fake-nvidia-load.service", *(["lab-kubelet.socket"] if own.has_kubelet else [])]
     return {
         "etc/tmpfiles.d/lab.conf": TMPFILES,
@@ -60,6 +66,7 @@ def files(own: Machine) -> dict[str, str]:
         f"boot/initrd.img-{platform.release()}": "",
         "boot/initrd.img-6.1.0-1-amd64": "",
         **_pci(own),
+        **_packages(own, base),
         **_firmware(own),
         **own.files,
     }
@@ -85,3 +92,13 @@ def _firmware(own: Machine) -> dict[str, str]:
     if own.has_nouveau:
         found[f"{TREE}/sys/module/nouveau/refcnt"] = "0\n"
     return found
+
+
+def _packages(own: Machine, base: Path) -> dict[str, str]:
+    status = "var/lib/dpkg/status"
+    stanzas = "".join(
+        f"Package: {name}\nStatus: install ok installed\nMaintainer: Laboratory\n"
+        f"Architecture: all\nVersion: {version}\nDescription: of somebody else\n\n"
+        for name, version in own.installed.items()
+    )
+    return {status: (base / status).read_text(encoding="utf-8") + stanzas} if stanzas else {}

@@ -97,7 +97,7 @@ class Room:
         folder = self.folder / "nodes" / name
         address = f"{NET}.{self._count}"
         self._count += 1
-        dress(folder, name, address, {**self._access(name), **machine.files(own)})
+        dress(folder, name, address, {**self._access(name), **machine.files(own, self._base)})
         return Node(name, address, self.switch, self._base, folder)
 
     def _access(self, name: str) -> dict[str, str]:

@@ -96,8 +96,14 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             host=host.get_name(),
             task=task.get_name(),
             status=status,
-            message=str(own.get("msg", "")),
+            message=_message(own),
         )
+
+
+def _message(own: dict[str, Any]) -> str:
+    """Return what a task says; of a loop, what its failed items say."""
+    items = [item for item in own.get("results", ()) if item.get("failed")]
+    return "; ".join(str(item.get("msg", "")) for item in items or [own])
 
 
 def _result(result: Any) -> dict[str, Any]:
