@@ -45,7 +45,8 @@ class Kubelet:
 
     def __init__(self, sandbox: Sandbox) -> None:
         """Start it and wait until it listens."""
-        self._process = sandbox.start(["fake-kubelet", "--folder", KUBELET_FOLDER])
+        command = ["fake-kubelet", "--folder", KUBELET_FOLDER]
+        self._process = sandbox.start(command, source=subprocess.PIPE)
         assert self._process.stdout is not None
         self._output = self._process.stdout.fileno()
         os.set_blocking(self._output, False)
@@ -61,8 +62,7 @@ class Kubelet:
         return [json.loads(line) for line in heard.splitlines()]
 
     def close(self) -> None:
-        """End it."""
-        self._process.terminate()
+        """End it, by the end of its input."""
         self._process.communicate(timeout=PATIENCE)
 
 

@@ -76,13 +76,14 @@ class Sandbox:
         command: list[str],
         environment: Mapping[str, str] | None = None,
         *,
+        source: int = subprocess.DEVNULL,
         log: IO[str] | int = subprocess.PIPE,
     ) -> subprocess.Popen[str]:
         """Start a program of /lab/bin; its output is piped, its complaints go to the log."""
         return subprocess.Popen(
             [*self._enter, f"/lab/bin/{command[0]}", *command[1:]],
             env={**ENVIRONMENT, **(environment or {})},
-            stdin=subprocess.DEVNULL,
+            stdin=source,
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,

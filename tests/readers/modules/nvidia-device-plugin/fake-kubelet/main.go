@@ -1,12 +1,14 @@
 // fake-kubelet is the kubelet's side of the device plugin API, and nothing else of a kubelet: it
 // lets plugins register, asks each for its devices and for an allocation of two of them, and
-// prints what it learned as one line of JSON, before the plugin hears that it is registered.
+// prints what it learned as one line of JSON, before the plugin hears that it is registered. It
+// ends with its input, so that it does not outlive whoever started it.
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -95,6 +97,10 @@ func serve(folder string) error {
 	}
 	server := grpc.NewServer()
 	api.RegisterRegistrationServer(server, &kubelet{folder: folder, lines: json.NewEncoder(os.Stdout)})
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		server.Stop()
+	}()
 	return server.Serve(listener)
 }
 
