@@ -9,6 +9,7 @@ from typing import Any
 def fill(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     """Return the value with every default of the schema below it; the value is not changed.
 
+    Keys come in the schema's order and those of free maps sorted, in whatever order they stood.
     root: the schema that ``$ref`` points into. A mapping meets the mapping branch of a ``oneOf``.
     """
     if isinstance(value, list):
@@ -16,12 +17,15 @@ def fill(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
         return [fill(item, items, root) for item in value] if items else value
     if not isinstance(value, dict):
         return value
-    result = dict(value)
-    for key, part in _properties(schema, root).items():
-        if key in result:
-            result[key] = fill(result[key], part, root)
+    result = {}
+    properties = _properties(schema, root)
+    for key, part in properties.items():
+        if key in value:
+            result[key] = fill(value[key], part, root)
         elif "default" in (part := _resolved(part, root)):
             result[key] = fill(part["default"], part, root)
+    for key in sorted(value.keys() - properties.keys()):
+        result[key] = fill(value[key], {}, root)
     return result
 
 
