@@ -22,7 +22,14 @@ NAMES = st.from_regex(r"[a-z]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True).filter
     lambda name: name != "cluster"
 )
 WORDS = st.sampled_from(
-    ["", "plain words", "Größe: 4 × 80 GB; 'quoted' \"twice\"", "# no comment", "- item", "a\nb: c"]
+    [
+        "",
+        "plain words",
+        "Größe: 4 mal 80 GB; 'quoted' \"twice\"",
+        "# no comment",
+        "- item",
+        "a\nb: c",
+    ]
 )
 LABELS = st.dictionaries(
     st.sampled_from(["example.com/team", "team", "a.b.example/x_Y.z"]),
@@ -111,7 +118,7 @@ def hosts(draw: DrawFn, pool: int) -> list[Any]:
 def cut(draw: DrawFn, board: str, count: int, *, is_cluster: bool) -> dict[str, Any]:
     """Draw how the GPUs of a pool are cut."""
     layouts = cuts_of(board)
-    manager = draw(st.sampled_from([{}, {"manager": "host"}])) if is_cluster else {}
+    manager: dict[str, Any] = {"manager": "host"} if is_cluster and draw(st.booleans()) else {}
     if draw(st.booleans()):
         profile = draw(st.sampled_from([cut for cut in layouts if len(cut) == 1]))
         return {
@@ -122,7 +129,8 @@ def cut(draw: DrawFn, board: str, count: int, *, is_cluster: bool) -> dict[str, 
     first = draw(st.integers(1, count))
     layout = [{"gpus": list(range(first)), "profiles": draw(st.sampled_from(layouts))}]
     if first < count:
-        other = draw(st.sampled_from([{}, *layouts[:50]]))
+        others: list[dict[str, int]] = [{}, *layouts[:50]]
+        other = draw(st.sampled_from(others))
         layout.append({"gpus": list(range(first, count)), "profiles": other})
     return {"strategy": "mixed", "layout": layout, **manager}
 
@@ -245,7 +253,6 @@ def specs(draw: DrawFn) -> dict[str, Any]:
     return found
 
 
-__all__ = ["cuts_of", "hosts_of", "spec", "specs"]
 ANY: SearchStrategy[Any] = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=20)),
     lambda inner: st.one_of(
