@@ -7,11 +7,12 @@ Source: kwok v0.8.0, pkg/kwok (which nodes it plays), pkg/config (what it reads)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from gpugen import assets, host_ranges, kube
+from gpugen.checks.mig_names import LABEL_LIMIT
 from gpugen.model.plan import KubeObject, Plan
 from gpugen.model.spec import ClusterSpec, NodePool
 
@@ -67,11 +68,16 @@ def _labels(spec: ClusterSpec, plan: Plan, pool: NodePool) -> dict[str, str]:
     if MIG_CONFIG in labels:
         labels[f"{MIG_CONFIG}.state"] = "success"
     if "gpu-feature-discovery" in spec.options:
-        labels |= pool.prediction.labels
+        labels |= _kept(pool.prediction.labels)
     discovery = spec.options.get("node-feature-discovery", {})
     if discovery.get("worker") and "pci" in discovery["sources"]:
         labels[NVIDIA_PCI] = "true"
     return dict(sorted(labels.items()))
+
+
+def _kept(labels: Mapping[str, str]) -> dict[str, str]:
+    """Leave out the labels that node feature discovery leaves out, as too long for a node."""
+    return {key: value for key, value in labels.items() if len(value) <= LABEL_LIMIT}
 
 
 def _status(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:

@@ -9,7 +9,7 @@ the table only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +243,15 @@ def test_predicted_labels_reach_the_node(
     assert used == {("get", FEATURES), (verb, FEATURES), ("get", "pods")}
 
 
+def test_a_label_that_is_too_long_is_left_out_alone(plane: Plane, master: Program) -> None:
+    """What no node can carry, though it was asked for; the labels beside it arrive."""
+    node, long = "gpu-nb-01", "x" * 64
+    labels = {"nvidia.com/gpu.product": long, "nvidia.com/gpu.count": "4"}
+    _post_feature(plane.api, example("lab"), "asks", node, labels)
+    master.wait_for("label", lambda: "nvidia.com/gpu.count" in _labels(plane.api, node))
+    assert "nvidia.com/gpu.product" not in _labels(plane.api, node)
+
+
 def test_collector_deletes_what_is_left_of_a_node(
     spaces: None,
     plane: Plane,
@@ -278,14 +287,16 @@ def assert_no_more_than_asked_for(
     assert used == {(verb, resource) for _, (verb, resource, _) in written(RIGHTS[account], {})}
 
 
-def _post_feature(api: Api, tree: Rendered, name: str, node: str) -> str:
-    """Create an empty NodeFeature and return its folder."""
+def _post_feature(
+    api: Api, tree: Rendered, name: str, node: str, asked_for: Mapping[str, str] | None = None
+) -> str:
+    """Create a NodeFeature that asks for labels of a node, and return its folder."""
     labels = {"nfd.node.kubernetes.io/node-name": node}
     feature = {
         "apiVersion": "nfd.k8s-sigs.io/v1alpha1",
         "kind": "NodeFeature",
         "metadata": {"name": name, "namespace": tree.spec.namespaces.agents, "labels": labels},
-        "spec": {},
+        "spec": {"labels": dict(asked_for or {})},
     }
     folder = api.path(feature).rpartition("/")[0]
     api.post(folder, feature)

@@ -90,6 +90,25 @@ def test_a_component_that_is_off_leaves_nothing() -> None:
     assert simulated()[0]["status"]["allocatable"]["nvidia.com/gpu"] == "4"
 
 
+def test_a_label_that_no_node_can_carry_is_left_out() -> None:
+    (node, *_) = simulated(
+        {
+            "/pools/0/gpu/model": "rtx-pro-6000-ws",
+            "/pools/0/mig": {
+                "strategy": "mixed",
+                "layout": [{"gpus": "all", "profiles": {"1g.24gb": 4}}],
+            },
+            "/pools/0/sharing": {
+                "mode": "time-slicing",
+                "resources": {"nvidia.com/mig-1g.24gb": 2},
+            },
+        }
+    )
+    labels = node["metadata"]["labels"]
+    assert "nvidia.com/mig-1g.24gb.product" not in labels
+    assert labels["nvidia.com/mig-1g.24gb.count"] == "16"
+
+
 def test_no_mig_state_where_nobody_cuts() -> None:
     (node, *_) = simulated()
     assert "nvidia.com/mig.config.state" not in node["metadata"]["labels"]

@@ -20,6 +20,19 @@ RUNTIME_CLASS = {  # as distributions bring it that have one of their own
     "metadata": {"name": "nvidia"},
     "handler": "nvidia",
 }
+_ASKS = {"limits": {"nvidia.com/no-cluster-has-this": "1"}}
+NOWHERE = {  # what guardrails answer in every mode
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "nowhere", "namespace": "default"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "nowhere"}},
+        "template": {
+            "metadata": {"labels": {"app": "nowhere"}},
+            "spec": {"containers": [{"name": "n", "image": "n", "resources": _ASKS}]},
+        },
+    },
+}
 CAME_OF_IT = (
     ("nfd.k8s-sigs.io/v1alpha1", "NodeFeature"),
     ("apps/v1", "ReplicaSet"),
@@ -76,7 +89,10 @@ class Delivery:
 
     def clear(self) -> None:
         """Delete all that was applied, and what came of it: pods, nodes, found features."""
+        had_policies = any("AdmissionPolicy" in identity[1] for identity in self.applied)
         self.prune([])
+        if had_policies:
+            wait_until("end of the policies", self._is_unguarded)
         self.api.delete(self.api.path(RUNTIME_CLASS))
         for kind in CAME_OF_IT:
             if not self.api.serves(*kind):
@@ -87,6 +103,11 @@ class Delivery:
                     f"{self.api.folder(*kind, meta.get('namespace', ''))}/{meta['name']}"
                 )
         wait_until("empty cluster", lambda: not self.api.items("/api/v1/pods"))
+
+    def _is_unguarded(self) -> bool:
+        """Tell whether no policy of ours answers any more: the server forgets them with a delay."""
+        answer = self.api.try_apply(NOWHERE, dryRun="All")
+        return answer.is_good and not answer.warnings
 
     def prepare(self, objects: Iterable[Object]) -> None:
         """Bring what others own: CRDs of custom resources, namespaces that are not ours."""
