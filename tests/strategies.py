@@ -149,7 +149,8 @@ def pools(draw: DrawFn, index: int, name: str, distribution: str) -> dict[str, A
         "labels": draw(LABELS),
         "taints": draw(TAINTS),
     }
-    if cuts_of(board) and draw(st.booleans()):
+    is_cut = draw(st.booleans())
+    if is_cut and cuts_of(board):
         row = catalog().distribution(distribution)
         pool["mig"] = draw(cut(board, count, is_cluster=row.has_kubelet_unit))
     is_mps = "mig" not in pool and catalog().gpu(board).compute_capability >= (7, 0)
