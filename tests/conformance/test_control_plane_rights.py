@@ -1,80 +1,30 @@
-"""RBAC: every service account may do what its program does, and nothing else.
+"""RBAC: every service account may do what the table says, and nothing else.
 
-The real programs of node feature discovery and the real GPU feature discovery run with the tokens
-of their accounts and the configuration that was rendered; what they asked for is in the server's
-audit log. The second scheduler runs in test_scheduling_second.py. Not run: the MIG manager, which
-cannot be built as a module; and the DCGM exporter, which needs DCGM. Their rights are compared with
-the table only.
+That the table is what the programs call, test_control_plane_programs.py shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from account_rights import BUILT_IN, FEATURES, RIGHTS, without_workloads
 
-from lab import boards
-from lab import rendered as taken
 from lab.cluster import containers
-from lab.cluster.api import Api, Object
+from lab.cluster.api import Api
 from lab.cluster.delivery import Delivery
-from lab.cluster.fixtures import GROUP, Simulate
+from lab.cluster.fixtures import GROUP
 from lab.cluster.plane import Plane
-from lab.cluster.programs import Program, free_port
-from lab.cluster.rights import CLUSTER, Right, asked, granted, mark, of_rule, written
-from lab.cluster.trees import Rendered, edited, example, examples
-from lab.laboratory import Laboratory
-from lab.node import boot, node_of
+from lab.cluster.rights import CLUSTER, Right, granted, of_rule, written
+from lab.cluster.trees import edited, example, examples
 
 pytestmark = [pytest.mark.xdist_group(GROUP), pytest.mark.usefixtures("controllers")]
 
-Find = Callable[[str], Path]
-WORKLOADS = ("DaemonSet", "Deployment")
-FEATURES, RULES = "nodefeatures.nfd.k8s-sigs.io", "nodefeaturerules.nfd.k8s-sigs.io"
-LEASES = "leases.coordination.k8s.io"
-MASTER_LEASE = "nfd-master.nfd.kubernetes.io"
-# What each program calls; sources stand with the components. A scheduler has the roles that
-# Kubernetes keeps for it, and its own lease.
-RIGHTS = {
-    "nfd-master": [
-        "* get,list,patch nodes",
-        f"* list,watch {FEATURES},{RULES}",
-        f"controllers create {LEASES}",
-        f"controllers get,update {LEASES} {MASTER_LEASE}",
-    ],
-    "nfd-gc": [
-        "* list,watch nodes",
-        f"* list,delete {FEATURES}",
-        "* list,delete noderesourcetopologies.topology.node.k8s.io",
-    ],
-    "nfd-worker": [f"agents get,create,update {FEATURES}", "agents get pods"],
-    "gpu-feature-discovery": [f"agents get,create,update {FEATURES}", "agents get pods"],
-    "mig-manager": ["* get,list,watch,patch nodes", "agents list pods"],
-    "dcgm-exporter": ["* list,watch pods"],
-    "gpu-scheduler": [
-        f"controllers create {LEASES}",
-        f"controllers get,update {LEASES} gpu-scheduler",
-        "kube-system get configmaps extension-apiserver-authentication",
-        "kube-system list,watch configmaps extension-apiserver-authentication",
-    ],
-}
-BUILT_IN = {"gpu-scheduler": ("system:kube-scheduler", "system:volume-scheduler")}
-DEVICES = "host-sys/bus/pci/devices"  # below the worker's root
 EVERYTHING = {
     "/components/scheduler": True,
     "/components/dcgm-exporter": {"perPodUsage": True},
 }
-
-
-def without_workloads(tree: Rendered) -> Rendered:
-    """Return a tree without what runs, so that only the lab runs programs."""
-    items = tuple(i for i in tree.items if i.object["kind"] not in WORKLOADS)
-    return Rendered(tree.spec, tree.plan, items)
-
-
-# ---------------------------------------------------------------- the table
 
 
 def test_accounts_may_do_what_the_table_says(
@@ -143,200 +93,3 @@ def _of_roles(api: Api, roles: tuple[str, ...]) -> Iterator[Right]:
         path = f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{role}"
         for rule in api.get(path)["rules"]:
             yield from of_rule(rule)
-
-
-# ---------------------------------------------------------------- the programs
-
-
-@pytest.fixture
-def before(plane: Plane) -> int:
-    """Return where the audit log ended before the test."""
-    return mark(plane)
-
-
-@pytest.fixture
-def master(
-    spaces: None,
-    plane: Plane,
-    delivery: Delivery,
-    reader: Find,
-    simulate: Simulate,
-    tmp_path: Path,
-    before: int,
-) -> Iterator[Program]:
-    """Bring the tree of ``lab``, bare nodes for it, and the real nfd-master."""
-    tree = example("lab")
-    delivery.deliver(without_workloads(tree))
-    for node in simulate("lab", "--nodes", "1"):
-        plane.api.post("/api/v1/nodes", _bare(node))
-    leases = "/apis/coordination.k8s.io/v1/namespaces"
-    plane.api.delete(f"{leases}/{tree.spec.namespaces.controllers}/leases/{MASTER_LEASE}")
-    own = container_of(plane, tree, "nfd-master", "gpu-t4-01")
-    with _start(plane, own, tmp_path / "master", reader) as program:
-        yield program
-
-
-def test_worker_finds_the_vendor_and_master_labels_the_node(
-    plane: Plane, before: int, master: Program, reader: Find, tmp_path: Path
-) -> None:
-    """The label by which charts of others find GPU nodes, which ``simulate`` predicts."""
-    tree, node, root = example("lab"), "gpu-nb-01", tmp_path / "worker"
-    put_device(root / DEVICES / "0000:07:00.0", vendor="0x10de")
-    label = "feature.node.kubernetes.io/pci-10de.present"
-    own = container_of(plane, tree, "nfd-worker", node)
-    with _start(plane, own, root, reader):
-        master.wait_for("label", lambda: _labels(plane.api, node).get(label) == "true")
-    put_device(root / DEVICES / "0000:08:00.0", vendor="0x1002")
-    with _start(plane, own, root, reader) as worker:
-        other = label.replace("10de", "1002")
-        master.wait_for("label", lambda: _labels(plane.api, node).get(other) == "true")
-        spaces = tree.spec.namespaces
-        assert_no_more_than_asked_for(plane, "nfd-worker", spaces.agents, before, worker.output)
-    assert_no_more_than_asked_for(plane, "nfd-master", spaces.controllers, before, master.output)
-    assert _labels(plane.api, "gpu-t4-01").get(label) is None
-
-
-@pytest.mark.parametrize(
-    ("pool_name", "node", "verb"),
-    [("notebooks", "gpu-nb-01", "update"), ("inference", "gpu-t4-01", "create")],
-)
-def test_predicted_labels_reach_the_node(
-    plane: Plane,
-    before: int,
-    master: Program,
-    laboratory: Laboratory,
-    pool_name: str,
-    node: str,
-    verb: str,
-) -> None:
-    """Real GPU feature discovery and real nfd-master, each with its own token: the whole way."""
-    tree = example("lab")
-    pool = next(p for p in tree.spec.pools if p.name == pool_name)
-    name = f"gpu-feature-discovery-{pool_name}"
-    own = container_of(plane, tree, name, node)
-    if verb == "update":  # it has run before
-        _post_feature(plane.api, tree, f"nvidia-features-for-{node}", node)
-    here = node_of(pool, boards.played(pool.gpu))
-    sandbox = laboratory.sandbox
-    boot(sandbox, here, sees_whole_pci=taken.container(tree.plan, name).has_sys_admin)
-    assert laboratory.cut(tree.plan, pool, here).complaint == ""
-    for path, text in own.files.items():
-        sandbox.write(f"/{path}", text)
-    environment = {k: v for k, v in own.environment.items() if k != "PATH"}
-    process = sandbox.start(["gpu-feature-discovery"], environment)
-    try:
-        expected = pool.prediction.labels
-        master.wait_for("labels", lambda: expected.items() <= _labels(plane.api, node).items(), 20)
-    finally:
-        process.terminate()
-        output = process.communicate(timeout=20)[1]
-    found = {
-        key: value
-        for key, value in _labels(plane.api, node).items()
-        if key.startswith("nvidia.com/")
-    }
-    unknown = set(found) - set(expected)
-    assert unknown <= set(pool.prediction.unknown_labels)
-    answers = asked(plane, tree.spec.namespaces.agents, "gpu-feature-discovery", before)
-    assert all(answers.values()), output
-    used = {(verb, resource) for _, verb, resource in answers}
-    assert used == {("get", FEATURES), (verb, FEATURES), ("get", "pods")}
-
-
-def test_a_label_that_is_too_long_is_left_out_alone(plane: Plane, master: Program) -> None:
-    """What no node can carry, though it was asked for; the labels beside it arrive."""
-    node, long = "gpu-nb-01", "x" * 64
-    labels = {"nvidia.com/gpu.product": long, "nvidia.com/gpu.count": "4"}
-    _post_feature(plane.api, example("lab"), "asks", node, labels)
-    master.wait_for("label", lambda: "nvidia.com/gpu.count" in _labels(plane.api, node))
-    assert "nvidia.com/gpu.product" not in _labels(plane.api, node)
-
-
-def test_collector_deletes_what_is_left_of_a_node(
-    spaces: None,
-    plane: Plane,
-    before: int,
-    delivery: Delivery,
-    reader: Find,
-    simulate: Simulate,
-    tmp_path: Path,
-) -> None:
-    tree = example("lab")
-    delivery.deliver(without_workloads(tree))
-    (node, *_) = simulate("lab", "--nodes", "1")
-    plane.api.post("/api/v1/nodes", _bare(node))
-    for name in (node["metadata"]["name"], "gone"):
-        folder = _post_feature(plane.api, tree, name, name)
-    own = container_of(plane, tree, "nfd-gc", node["metadata"]["name"])
-    with _start(plane, own, tmp_path, reader) as program:
-        program.wait_for("deletion", lambda: plane.api.find(f"{folder}/gone") is None)
-        plane.api.delete(f"/api/v1/nodes/{node['metadata']['name']}")
-        program.wait_for("deletion", lambda: not plane.api.items(folder))
-        controllers = tree.spec.namespaces.controllers
-        assert_no_more_than_asked_for(plane, "nfd-gc", controllers, before, program.output)
-
-
-def assert_no_more_than_asked_for(
-    plane: Plane, account: str, home: str, since: int, log: str
-) -> None:
-    """Fail where a program was refused anything, or never asked for what it may do."""
-    found = asked(plane, home, account, since)
-    vain = {request for request, is_allowed in found.items() if not is_allowed}
-    assert not vain, f"{account} asked in vain for {vain}\n{log[-2000:]}"
-    used = {(verb, resource) for _, verb, resource in found}
-    assert used == {(verb, resource) for _, (verb, resource, _) in written(RIGHTS[account], {})}
-
-
-def _post_feature(
-    api: Api, tree: Rendered, name: str, node: str, asked_for: Mapping[str, str] | None = None
-) -> str:
-    """Create a NodeFeature that asks for labels of a node, and return its folder."""
-    labels = {"nfd.node.kubernetes.io/node-name": node}
-    feature = {
-        "apiVersion": "nfd.k8s-sigs.io/v1alpha1",
-        "kind": "NodeFeature",
-        "metadata": {"name": name, "namespace": tree.spec.namespaces.agents, "labels": labels},
-        "spec": {"labels": dict(asked_for or {})},
-    }
-    folder = api.path(feature).rpartition("/")[0]
-    api.post(folder, feature)
-    return folder
-
-
-def put_device(folder: Path, *, vendor: str) -> None:
-    """Write the files of a 3D controller that the worker demands."""
-    folder.mkdir(parents=True)
-    numbers = {"class": "0x030200", "vendor": vendor, "device": "0x20b0"}
-    for name, number in {
-        **numbers,
-        "subsystem_vendor": vendor,
-        "subsystem_device": "0x144e",
-    }.items():
-        (folder / name).write_text(f"{number}\n")
-
-
-def container_of(plane: Plane, tree: Rendered, name: str, node: str) -> containers.Container:
-    """Create a pod of a workload on a node and return its container."""
-    workload = next(o for o in tree.of_kind(*WORKLOADS) if o["metadata"]["name"] == name)
-    return containers.container(plane, tree, workload, node)
-
-
-def _start(plane: Plane, own: containers.Container, root: Path, reader: Find) -> Program:
-    """Start a program of node feature discovery; its port would be its pod's own."""
-    root.mkdir(exist_ok=True)
-    return containers.start(plane, own, root, reader(own.command[0]), [f"-port={free_port()}"])
-
-
-def _labels(api: Api, node: str) -> dict[str, str]:
-    labels: dict[str, str] = api.get(f"/api/v1/nodes/{node}")["metadata"]["labels"]
-    return labels
-
-
-def _bare(node: Object) -> dict[str, Any]:
-    """Return a simulated node as it is before anything has been discovered on it."""
-    labels = {
-        key: value
-        for key, value in node["metadata"]["labels"].items()
-        if not key.startswith(("nvidia.com/", "feature.node.kubernetes.io/"))
-    }
-    return {**node, "metadata": {**node["metadata"], "labels": labels}}

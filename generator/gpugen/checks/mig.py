@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -60,12 +61,20 @@ def unknown_profile(spec: ClusterSpec) -> Iterator[Problem]:
             if not is_known(geometry, profile):
                 known = ", ".join(geometry.profiles)
                 near = mig.nearest(geometry, {profile: entry.profiles[profile]}, limit=1)
-                meant = f"did you mean {mig.spelled(near[0])}? " if near else ""
+                same = {_letters(name): name for name in geometry.profiles}
+                better = same.get(_letters(profile)) or (mig.spelled(near[0]) if near else "")
+                meant = f"did you mean {better}? " if better else ""
                 yield (
                     entry.at / "profiles" / profile,
                     f"{geometry.id} has no MIG profile {profile!r}",
                     f"{meant}profiles: {known}",
                 )
+
+
+def _letters(profile: str) -> str:
+    """Return a profile's letters and digits, without what resources and layouts put before it."""
+    bare = re.sub(r"^(?:nvidia\.com/)?(?:mig[- ]|all-)?", "", profile.lower())
+    return re.sub(r"[^a-z0-9]", "", bare)
 
 
 @check("mig-does-not-fit", "GG-11")

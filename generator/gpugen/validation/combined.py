@@ -31,12 +31,28 @@ def _component(name: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return what may stand under a component's name."""
     body = {key: value for key, value in options.items() if key not in _OWN}
     description = body.pop("description", "")
+    body["x-instead"] = _usual_slips(name) | body.get("x-instead", {})
     own = frozenset(options.get("$defs", {}))
     return {
         "description": description,
         "anyOf": [{"type": "boolean"}, _renamed(name, own, body)],
+        "x-hint": f"write {name}: false to switch it off, {name}: {{}} to switch it on",
         "default": {},
         "examples": [{}, False],
+    }
+
+
+def _usual_slips(name: str) -> dict[str, str]:
+    """Return what to write in place of keys that charts have for a component."""
+    off = f"write {name}: false to switch it off, {name}: {{}} to switch it on"
+    image = "leave it out; images follow from release, their registry from images"
+    return {
+        **dict.fromkeys(("enabled", "enable", "disabled", "install"), off),
+        **dict.fromkeys(("image", "repository", "tag", "imagePullPolicy"), image),
+        "version": "leave it out; the versions of components follow from release",
+        "tolerations": "leave it out; agents tolerate every taint",
+        "nodeSelector": "leave it out; agents select the label gpugen/pool",
+        "values": "write the options of the component itself; there is no chart",
     }
 
 

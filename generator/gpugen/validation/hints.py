@@ -103,6 +103,8 @@ def _text(schema: dict[str, Any], value: Any) -> str:
     """Quote what is no text, if it were right then; take the name out of a mapping of one."""
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         return f"write the name alone: {spelled(value['name'])}"
+    if isinstance(value, dict | list) and not example_of(schema):
+        return "write text, with nothing below it"
     if not isinstance(value, int):
         return ""
     text = json.dumps(value)

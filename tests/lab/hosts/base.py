@@ -37,7 +37,7 @@ FILES = {
     "etc/systemd/journald.conf.d/lab.conf": "[Journal]\nStorage=volatile\n",
     "etc/dpkg/dpkg.cfg.d/lab": "force-unsafe-io\n",
 }
-CONTAINERD_SUITES = {"1.7": "trixie", "2.1": "forky"}  # 1.6 is in the base tree
+CONTAINERD_SUITES = {"1.7": "trixie", "2": "forky"}  # forky moves on; 1.6 is in the base tree
 TIME = 900  # seconds that a slow mirror may take
 
 
@@ -65,14 +65,18 @@ def _is_whole(folder: Path) -> bool:
 
 
 def containerd(minor: str) -> Path:
-    """Return a folder with containerd's programs of another suite, such as ``usr/bin/ctr``.
+    """Return a folder with ``usr/bin``, containerd's programs of another suite and no more.
 
-    minor: a key of CONTAINERD_SUITES. The suite's version may have moved on; ask the program.
+    minor: a key of CONTAINERD_SUITES. Raises UnavailableError: the suite has another one now.
     """
     suite = CONTAINERD_SUITES[minor]
     target = _root() / f"containerd-{suite}-{cache.digest([MIRROR, suite])}"
     if not target.is_dir():
         cache.install(target, lambda folder: _fetch_containerd(suite, folder))
+    program = [target / "usr/bin/containerd", "--version"]
+    said = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    if f" {minor}." not in said:
+        raise UnavailableError(f"{suite} has no containerd {minor}: {said.strip()}")
     return target
 
 
@@ -120,7 +124,10 @@ def _fetch_containerd(suite: str, folder: Path) -> None:
     _run("apt-get", "-qq", *flags, "update")
     _run("apt-get", "-qq", *flags, "download", "containerd", folder=work)
     (package,) = work.glob("containerd_*.deb")
-    _run("dpkg-deb", "--extract", str(package), str(folder))
+    _run("dpkg-deb", "--extract", str(package), str(work / "tree"))
+    shutil.move(work / "tree/usr", folder / "usr")
+    for path in set((folder / "usr").iterdir()) - {folder / "usr/bin"}:
+        shutil.rmtree(path)  # programs alone: units and configuration are the node's
     shutil.rmtree(work)
 
 

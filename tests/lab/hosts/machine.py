@@ -39,7 +39,7 @@ class Machine:
     """A machine.
 
     installed: packages that dpkg believes to be there, name -> version. files: path below the
-    root -> content, beside what the rest implies.
+    root -> content, beside what the rest implies. layer: a tree between the base and the files.
     """
 
     gpus: int = 4
@@ -50,6 +50,7 @@ class Machine:
     has_kubelet: bool = False
     installed: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    layer: Path | None = None
 
 
 def files(own: Machine, base: Path) -> dict[str, str]:

@@ -33,8 +33,10 @@ class Switch:
 class Node:
     """One node that boots."""
 
-    def __init__(self, name: str, address: str, switch: Switch, base: Path, folder: Path) -> None:
-        """Boot the node. folder: holds ``dress``, which is laid over the base tree."""
+    def __init__(
+        self, name: str, address: str, switch: Switch, layers: Sequence[Path], folder: Path
+    ) -> None:
+        """Boot the node. layers: trees, highest first; over them ``dress`` in folder is laid."""
         self.name = name
         self.address = address
         self._groups = cgroups.make(name)
@@ -44,7 +46,7 @@ class Node:
         own = [
             *("unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child"),
             *("--mount-proc", "--", "/bin/sh", SCRIPT),
-            *(name, base, folder / "dress", point, switch.bridge, *keep),
+            *(name, ":".join(map(str, layers)), folder / "dress", point, switch.bridge, *keep),
         ]
         environment = {**os.environ, "GROUPS_OF_NODE": " ".join(map(str, self._groups))}
         self._program = Program(f"node-{name}", switch.inside(own), folder, environment=environment)

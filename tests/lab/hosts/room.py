@@ -98,7 +98,8 @@ class Room:
         address = f"{NET}.{self._count}"
         self._count += 1
         dress(folder, name, address, {**self._access(name), **machine.files(own, self._base)})
-        return Node(name, address, self.switch, self._base, folder)
+        layers = [self._base] if own.layer is None else [own.layer, self._base]
+        return Node(name, address, self.switch, layers, folder)
 
     def _access(self, name: str) -> dict[str, str]:
         ssh = self.folder / "ssh"

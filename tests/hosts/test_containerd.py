@@ -1,0 +1,284 @@
+"""Real containerd of several versions, main files of several kinds, and the role's drop-in."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.hosts.fixtures import GROUP
+from lab.hosts.machine import Machine
+from lab.hosts.node import Node
+from lab.hosts.plays import ALL_AT_ONCE, Checkout, Run, spec
+from lab.hosts.room import Room
+
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(GROUP)]
+
+ROLE = "nvidia_container_toolkit"
+ROOT = "/etc/containerd/config.toml"
+DROPIN = "/etc/containerd/conf.d/99-nvidia.toml"
+SOURCE = "Types: deb\nURIs: http://10.77.0.1:8080/debian12/x86_64/\nSuites: /\nTrusted: yes\n"
+PRIVATE = """\
+# Kept by the site.
+version = 2
+imports = ["/etc/containerd/others.d/*.toml"]
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "registry.lab.example/pause:3.10"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      SystemdCgroup = true
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.kata]
+    runtime_type = "io.containerd.kata.v2"
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "/etc/containerd/certs.d"
+"""
+PRIVATE_3 = """\
+# Kept by the site.
+version = 3
+[plugins."io.containerd.cri.v1.images"]
+  [plugins."io.containerd.cri.v1.images".pinned_images]
+    sandbox = "registry.lab.example/pause:3.10"
+  [plugins."io.containerd.cri.v1.images".registry]
+    config_path = "/etc/containerd/certs.d"
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+    SystemdCgroup = true
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.kata]
+  runtime_type = "io.containerd.kata.v2"
+"""
+LOGIN = """\
+[plugins."io.containerd.grpc.v1.cri".registry.configs."registry.lab.example".auth]
+  password = "open-sesame"
+"""
+OTHERS = {
+    "etc/containerd/others.d/10-gc.toml": (
+        'version = 2\n[plugins."io.containerd.gc.v1.scheduler"]\n  pause_threshold = 0.05\n'
+    )
+}
+NONE = "none"  # no main file at all
+DEFAULT = "default"  # what containerd prints as its default
+CELLS: Mapping[str, tuple[str, str | None]] = {  # containerd and main file; None: Debian's own
+    "1.6-debian": ("1.6", None),
+    "1.6-private": ("1.6", PRIVATE + LOGIN),
+    "1.7-none": ("1.7", NONE),
+    "1.7-private": ("1.7", PRIVATE + LOGIN),
+    "1.7-default": ("1.7", DEFAULT),
+    "2-none": ("2", NONE),
+    "2-private": ("2", PRIVATE),
+    "2-private-3": ("2", PRIVATE_3),
+    "2-default": ("2", DEFAULT),
+}
+MINIMAL = ("1.6-private", "1.7-private")  # where a drop-in of our runtime alone breaks the CRI
+OTHER_VERSION = ("2-private",)  # where a drop-in of version 3 under version 2 loses settings
+
+
+def node_name(cell: str) -> str:
+    return f"c{cell.replace('.', '')}"
+
+
+@dataclass(frozen=True)
+class State:
+    """What containerd says, and its files; empty where there is none."""
+
+    dump: dict[str, Any]
+    is_healthy: bool
+    root: str
+    dropin: str
+    since: str
+
+
+def state(node: Node) -> State:
+    """Ask a node."""
+    root = node.read(ROOT)
+    plugins = node.run("ctr", "plugins", "ls").splitlines()
+    cri = [
+        line.split() for line in plugins if "io.containerd.grpc.v1 " in line or ".cri.v1" in line
+    ]
+    cri = [words for words in cri if words[0] != "io.containerd.grpc.v1" or words[1] == "cri"]
+    return State(
+        tomllib.loads(node.run("containerd", "config", "dump" if root else "default")),
+        bool(cri) and all(words[-1] == "ok" for words in cri),
+        root,
+        node.read(DROPIN),
+        node.run("systemctl", "show", "--property=ExecMainStartTimestampMonotonic", "containerd"),
+    )
+
+
+class Matrix:
+    """Nodes, one per cell, and the runs over them, each computed once."""
+
+    def __init__(self, room: Room, checkout: Checkout, programs: Callable[[str], Path]) -> None:
+        machines = {
+            node_name(cell): Machine(
+                layer=None if minor == "1.6" else programs(minor),
+                files={
+                    "etc/apt/sources.list.d/lab.sources": SOURCE,
+                    **(OTHERS if root and "imports" in root else {}),
+                    **({ROOT[1:]: root} if root not in {None, NONE, DEFAULT} else {}),
+                },
+            )
+            for cell, (minor, root) in CELLS.items()
+        }
+        self.checkout = checkout
+        self.nodes = room.boot(machines)
+        for cell, (_, root) in CELLS.items():
+            if root == NONE:
+                self.node(cell).sh(f"rm {ROOT}; systemctl restart containerd")
+            elif root == DEFAULT:
+                self.node(cell).sh(
+                    f"containerd config default >{ROOT}; systemctl restart containerd"
+                )
+        checkout.render(spec(room, self.nodes.values()))
+
+    def node(self, cell: str) -> Node:
+        """Return the node of a cell."""
+        return self.nodes[node_name(cell)]
+
+    def states(self) -> dict[str, State]:
+        """Ask every node."""
+        return {cell: state(self.node(cell)) for cell in CELLS}
+
+    def play(self, *cells: str, **private: Any) -> Run:
+        """Run the role on some cells, by default on all. private: the role's own variables."""
+        limit = ",".join(f"{node_name(cell)}.lab.example" for cell in cells or CELLS)
+        extra = {**ALL_AT_ONCE, **{f"__{ROLE}_{name}": value for name, value in private.items()}}
+        return self.checkout.play("--tags", ROLE, "--limit", limit, "--diff", extra=extra)
+
+    @cached_property
+    def before(self) -> dict[str, State]:
+        """The nodes before anything."""
+        return self.states()
+
+    @cached_property
+    def minimal(self) -> tuple[Run, dict[str, State]]:
+        """First negative control: a drop-in that is too small."""
+        assert self.before
+        return self.play(*MINIMAL, is_full=False), {c: state(self.node(c)) for c in MINIMAL}
+
+    @cached_property
+    def other_version(self) -> tuple[Run, dict[str, State]]:
+        """Second negative control: a drop-in of another version than the main file."""
+        assert self.minimal
+        run = self.play(*OTHER_VERSION, version_declared=3)
+        return run, {cell: state(self.node(cell)) for cell in OTHER_VERSION}
+
+    @cached_property
+    def converged(self) -> tuple[Run, dict[str, State]]:
+        """The role as it is."""
+        assert self.other_version
+        return self.play(), self.states()
+
+    @cached_property
+    def again(self) -> tuple[Run, dict[str, State]]:
+        """Once more, after an administrator changed the main file of one node."""
+        assert self.converged
+        self.node("1.6-private").sh(f"sed -i s/pause:3.10/pause:3.11/ {ROOT}")
+        return self.play(), self.states()
+
+
+@pytest.fixture(scope="module")
+def matrix(room: Room, checkout: Checkout, containerd: Callable[[str], Path]) -> Iterator[Matrix]:
+    own = Matrix(room, checkout, containerd)
+    yield own
+    room.stop(own.nodes.values())
+
+
+def lost(before: Any, after: Any, path: str = "") -> list[str]:
+    """Return the settings that were there before and are not there, or not the same, after."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return [x for key in before for x in lost(before[key], after.get(key), f"{path}/{key}")]
+    return [] if before == after or path.endswith("/imports") else [path]
+
+
+def cri(dump: Mapping[str, Any]) -> Any:
+    """Return containerd's runtimes."""
+    plugins = dump["plugins"]
+    section = plugins.get("io.containerd.cri.v1.runtime") or plugins["io.containerd.grpc.v1.cri"]
+    return section["containerd"]["runtimes"]
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_the_runtime_is_added_and_nothing_is_lost(matrix: Matrix, cell: str) -> None:
+    before = matrix.before[cell]
+    run, states = matrix.converged
+    after = states[cell]
+    assert before.is_healthy
+    assert not run[node_name(cell)].is_failed, run[node_name(cell)].messages
+    assert after.is_healthy
+    assert lost(before.dump, after.dump) == []
+    runtimes = cri(after.dump)
+    assert set(runtimes) - set(cri(before.dump)) == {"nvidia"}
+    assert runtimes["nvidia"]["runtime_type"] == "io.containerd.runc.v2"
+    options = runtimes["nvidia"]["options"]
+    assert options["BinaryName"] == "/usr/bin/nvidia-container-runtime"
+    wanted = runtimes["runc"].get("options", {}).get("SystemdCgroup", False)
+    assert options.get("SystemdCgroup", False) is wanted
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_of_the_main_file_only_the_imports_are_ours(matrix: Matrix, cell: str) -> None:
+    before, after = matrix.before[cell].root, matrix.converged[1][cell].root
+    first, _, rest = after.partition("\n")
+    assert first.startswith("imports = [")
+    assert f'"{Path(DROPIN).parent}/*.toml"' in first
+    kept = [line for line in before.splitlines() if not line.startswith("imports")]
+    if before:
+        assert rest.splitlines() == kept
+    if "others.d" in before:
+        assert '"/etc/containerd/others.d/*.toml"' in first
+
+
+@pytest.mark.parametrize("cell", [cell for cell in CELLS if cell != "1.6-private"])
+def test_a_second_run_changes_nothing(matrix: Matrix, cell: str) -> None:
+    run, states = matrix.again
+    assert run[node_name(cell)].changed == ()
+    assert states[cell] == matrix.converged[1][cell]  # not restarted either
+
+
+def test_a_later_edit_of_the_main_file_is_not_shadowed(matrix: Matrix) -> None:
+    run, states = matrix.again
+    after = states["1.6-private"]
+    assert not run[node_name("1.6-private")].is_failed
+    assert after.is_healthy
+    section = after.dump["plugins"]["io.containerd.grpc.v1.cri"]
+    assert section["sandbox_image"] == "registry.lab.example/pause:3.11"
+    assert after.since != matrix.converged[1]["1.6-private"].since
+
+
+@pytest.mark.parametrize("cell", MINIMAL)
+def test_a_runtime_that_our_file_breaks_is_put_back(matrix: Matrix, cell: str) -> None:
+    run, states = matrix.minimal
+    before, after = matrix.before[cell], states[cell]
+    own = run[node_name(cell)]
+    assert own.is_failed
+    assert "containerd runs as before" in own.messages[-1]
+    assert (after.root, after.dropin, after.is_healthy) == (before.root, "", True)
+    assert after.dump == before.dump
+
+
+@pytest.mark.parametrize("cell", OTHER_VERSION)
+def test_lost_settings_are_noticed_before_the_runtime_is_restarted(
+    matrix: Matrix, cell: str
+) -> None:
+    run, states = matrix.other_version
+    before, after = matrix.before[cell], states[cell]
+    message = run[node_name(cell)].messages[-1]
+    assert "CTK-09: " in message
+    assert "settings lost" in message
+    assert "config_path" in message
+    assert "containerd runs as before" in message
+    assert after == before
+
+
+def test_logins_of_registries_are_not_told(matrix: Matrix) -> None:
+    runs = (matrix.minimal[0], matrix.other_version[0], matrix.converged[0], matrix.again[0])
+    assert "password" in matrix.before["1.6-private"].root
+    for run in runs:
+        assert "open-sesame" not in run.output
