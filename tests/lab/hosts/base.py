@@ -5,6 +5,8 @@ Both lie in the cache outside the checkout, keyed by what made them, and are mad
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import stat
 import subprocess
@@ -13,8 +15,16 @@ from pathlib import Path
 
 from readers import cache
 
+
+def first_mirror() -> str:
+    """Return where this machine gets its packages from; empty where it is no Debian."""
+    places = [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]
+    text = "".join(p.read_text(errors="replace") for p in places if p.is_file())
+    return next(iter(re.findall(r"https?://\S+/debian/?(?=\s|$)", text)), "").rstrip("/")
+
+
 SUITE = "bookworm"
-MIRROR = "http://mirror.invalid/debian"
+MIRROR = os.environ.get("GPUGEN_DEBIAN_MIRROR", "") or first_mirror()
 ARCHIVE_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 USER = "ops"
 PACKAGES = (

@@ -23,6 +23,7 @@ short_description: records tasks and module runs as lines of JSON
 description: Used by the tests.
 """
 VARIABLE = "GPUGEN_LAB_RECORD"
+PLAY: list[int] = []  # process group of the play
 KILL_AT = "GPUGEN_LAB_KILL_AT"  # number of the module run at which the whole play is killed
 
 
@@ -54,7 +55,13 @@ def _maybe_kill() -> None:
         runs = sum(1 for line in file if '"event": "module"' in line)
     if runs == at:
         delay = 0.25  # seconds: the module has been sent and runs
-        threading.Timer(delay, os.killpg, (os.getpgid(0), signal.SIGKILL)).start()
+        threading.Timer(delay, _kill).start()
+
+
+def _kill() -> None:
+    """Kill the play, whose workers have groups of their own; this worker goes last."""
+    os.killpg(PLAY[0], signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 class CallbackModule(CallbackBase):  # type: ignore[misc]
@@ -67,6 +74,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
+        PLAY.append(os.getpgid(0))
         ActionBase._execute_module = _count(ActionBase._execute_module)
 
     def v2_runner_on_ok(self, result: Any) -> None:
