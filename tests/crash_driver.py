@@ -26,6 +26,7 @@ def main(source: str, out: str, name: str) -> int:
     from gpugen.write import prune
 
     signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # who starts us may ignore it
     try:
         if name == "prune":
             prune(Path(out), "lab")

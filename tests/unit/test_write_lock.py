@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,15 @@ def test_refused_run_leaves_nothing_behind(tmp_path: Path) -> None:
     assert snapshot(tmp_path) == before
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Take SIGINT as Python does, even where who started the tests ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_commit_holds_signals_until_it_is_done() -> None:
     done = []
 
