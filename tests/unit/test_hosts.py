@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from gpugen import assets
 from gpugen.model.tree import Tree
 from gpugen.plan import plan
 from gpugen.render.hosts import render_hosts
+from gpugen.render.inventory import MOST_AS_YAML
 from gpugen.yaml_text import Unsafe
 from specs import MIG_POOL, resolved
 
@@ -247,8 +249,32 @@ def test_the_readme_names_what_is_left_to_people() -> None:
     assert "gpugen_reboot=true" in text
 
 
-def test_ten_thousand_hosts_stay_one_line_each() -> None:
-    hosts = [f"gpu-{number:05}.lab.example" for number in range(10_000)]
-    text = rendered({"/pools/0/hosts": hosts})["ansible/inventory/hosts.yml"].decode()
-    assert len(text.splitlines()) < 10_010
-    assert text.endswith("gpu-09999.lab.example: {}\n")
+def test_many_hosts_are_json_with_a_line_each() -> None:
+    hosts: list[Any] = [f"gpu-{number:05}.lab.example" for number in range(10_000)]
+    hosts[7] = {"name": "x.lab.example", "address": "10.0.0.7", "variables": {"rack": "on"}}
+    tree = rendered({"/pools/0/hosts": hosts})
+    text = tree["ansible/inventory/hosts.json"].decode()
+    assert len(text.splitlines()) < 10_020
+    assert '  "x.lab.example": {"ansible_host": "10.0.0.7", "rack": "on"},\n' in text
+    assert '  "gpu-09999.lab.example": {}\n' in text
+    assert "inventory = inventory/hosts.json\n" in tree["ansible/ansible.cfg"].decode()
+    assert "ansible/inventory/hosts.yml" not in tree
+    pools = json.loads(text)["all"]["children"]["gpu"]["children"]
+    assert list(pools["pool_a100"]["hosts"])[:2] == hosts[:2]
+
+
+def test_both_forms_of_the_inventory_say_the_same() -> None:
+    hosts = [f"gpu-{number:05}.lab.example" for number in range(MOST_AS_YAML)]
+    few = loaded(rendered({"/pools/0/hosts": hosts}), "ansible/inventory/hosts.yml")
+    more = rendered({"/pools/0/hosts": [*hosts, "last.lab.example"]})
+    many = json.loads(more["ansible/inventory/hosts.json"])
+    last = many["all"]["children"]["gpu"]["children"]["pool_a100"]["hosts"]
+    assert last.pop("last.lab.example") == {}
+    assert many == few
+
+
+def test_text_that_could_be_a_template_is_never_json() -> None:
+    hosts: list[Any] = [f"gpu-{number:05}.lab.example" for number in range(MOST_AS_YAML)]
+    hosts.append({"name": "x.lab.example", "description": "{{ lookup('pipe', 'true') }}"})
+    inventory = rendered({"/pools/0/hosts": hosts})["ansible/inventory/hosts.yml"].decode()
+    assert "gpugen_host_description: !unsafe" in inventory

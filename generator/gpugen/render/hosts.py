@@ -7,17 +7,17 @@ from typing import Any
 
 from gpugen import assets
 from gpugen.model.plan import Plan
-from gpugen.model.spec import ClusterSpec, HostLine, NodePool
+from gpugen.model.spec import ClusterSpec, NodePool
 from gpugen.model.tree import Tree
 from gpugen.render.hosts_readme import readme
-from gpugen.render.playbook import ALL_HOSTS, in_order, plays
-from gpugen.render.yaml_text import Unsafe, header, yaml_file
+from gpugen.render.inventory import file_name, group, inert, text
+from gpugen.render.playbook import in_order, plays
+from gpugen.render.yaml_text import header, yaml_file
 
 FOLDER = "ansible"
-TEMPLATE_MARKS = ("{{", "{%", "{#")
 SETTINGS = """\
 [defaults]
-inventory = inventory/hosts.yml
+inventory = inventory/{inventory}
 roles_path = roles
 forks = 20
 host_key_checking = True
@@ -32,10 +32,10 @@ pipelining = True
 def render_hosts(spec: ClusterSpec, plan: Plan, tree: Tree) -> None:
     """Add everything below ansible/; the keys of repositories come from the pipeline."""
     roles = in_order(plan.roles)
-    tree.add(f"{FOLDER}/ansible.cfg", header(spec) + SETTINGS)
+    tree.add(f"{FOLDER}/ansible.cfg", header(spec) + SETTINGS.format(inventory=file_name(spec)))
     tree.add(f"{FOLDER}/README.md", readme(spec, roles))
     tree.add(f"{FOLDER}/site.yml", yaml_file(spec, plays(spec, plan.roles)))
-    tree.add(f"{FOLDER}/inventory/hosts.yml", yaml_file(spec, inventory(spec)))
+    tree.add(f"{FOLDER}/inventory/{file_name(spec)}", text(spec))
     for name, variables in group_variables(spec, plan).items():
         tree.add(f"{FOLDER}/inventory/group_vars/{name}.yml", yaml_file(spec, variables))
     for role in roles:
@@ -43,39 +43,11 @@ def render_hosts(spec: ClusterSpec, plan: Plan, tree: Tree) -> None:
             tree.add(f"{FOLDER}/roles/{role}/{path}", content)
 
 
-def group(pool: NodePool) -> str:
-    """Return the inventory group of a pool."""
-    return f"pool_{pool.name.replace('-', '_')}"
-
-
-def inventory(spec: ClusterSpec) -> dict[str, Any]:
-    """Return the inventory: pools, hosts, and what is a host's own; ranges stay ranges."""
-    pools = {
-        group(pool): {"hosts": {line.pattern: _own(line) for line in pool.hosts}}
-        for pool in spec.pools
-    }
-    return {"all": {"children": {ALL_HOSTS: {"children": pools}}}}
-
-
-def _own(line: HostLine) -> dict[str, Any]:
-    """Return the variables that only this host has."""
-    own: dict[str, Any] = {}
-    if line.address:
-        own["ansible_host"] = line.address
-    if line.description:
-        own["gpugen_host_description"] = _inert(line.description)
-    if line.node_name:
-        own["gpu_node_name"] = line.node_name
-    for name, value in line.variables.items():
-        own[name] = _inert(value)
-    return own
-
-
 def group_variables(spec: ClusterSpec, plan: Plan) -> dict[str, dict[str, Any]]:
     """Return the variables of all hosts and of each pool, by file name without suffix."""
     common: dict[str, Any] = {"gpugen_cluster": spec.name}
     if spec.description:
-        common["gpugen_cluster_description"] = _inert(spec.description)
+        common["gpugen_cluster_description"] = inert(spec.description)
     if spec.access.ssh_user:
         common["ansible_user"] = spec.access.ssh_user
     files = {"all": {**common, "gpugen_reboot": False, **plan.cluster_variables}}
@@ -87,7 +59,7 @@ def group_variables(spec: ClusterSpec, plan: Plan) -> dict[str, dict[str, Any]]:
 def _pool_variables(pool: NodePool, plan: Plan) -> dict[str, Any]:
     own = {"gpugen_pool": pool.name}
     if pool.description:
-        own["gpugen_pool_description"] = _inert(pool.description)
+        own["gpugen_pool_description"] = inert(pool.description)
     if "gpu_node" not in plan.roles:
         return {**own, **plan.host_variables[pool.name]}
     labels = {
@@ -95,17 +67,6 @@ def _pool_variables(pool: NodePool, plan: Plan) -> dict[str, Any]:
         "gpu_node_initial_labels": plan.initial_labels[pool.name],
     }
     return {**own, **dict(sorted({**plan.host_variables[pool.name], **labels}.items()))}
-
-
-def _inert(value: Any) -> Any:
-    """Return a value, marked as data if it is text that Ansible could take for a template.
-
-    Ansible runs lookups that it finds in variables, so this is a security boundary; the schema
-    refuses such text before.
-    """
-    if isinstance(value, str) and any(mark in value for mark in TEMPLATE_MARKS):
-        return Unsafe(value)
-    return value
 
 
 @cache
