@@ -207,6 +207,8 @@ class _Resolver:
             container_toolkit_version=toolkit,
             repositories=translation.repositories(data.get("repositories"), where("repositories")),
             at=at if own else DEFAULTS,
+            tuning=translation.tuning(data.get("tuning"), where("tuning")),
+            cuda_toolkit=translation.cuda_toolkit(data.get("cudaToolkit"), where("cudaToolkit")),
         )
 
     def _driver(

@@ -20,6 +20,7 @@ from gpugen.model.spec import (
     Sharing,
     SharingMode,
 )
+from gpugen.model.tuning import CudaToolkit, Tuning
 
 
 def access(data: Mapping[str, Any]) -> Access:
@@ -78,6 +79,41 @@ def repositories(data: Mapping[str, Any] | None, at: Pointer) -> Repositories | 
     if data is None:
         return None
     return Repositories(data["baseURL"], data["keyFile"], data["fingerprint"], at)
+
+
+def tuning(data: Mapping[str, Any] | None, at: Pointer) -> Tuning | None:
+    """Return how a pool's hosts are tuned; without a word, they are not."""
+    if data is None:
+        return None
+    clocks, pages, limits = (data.get(k, {}) for k in ("lockedClocksMHz", "hugepages", "limits"))
+    return Tuning(
+        power_limit_watts=data.get("powerLimitWatts"),
+        locked_clocks_mhz=(clocks["min"], clocks["max"]) if clocks else None,
+        ecc=data.get("ecc"),
+        compute_mode=data.get("computeMode", ""),
+        iommu=data.get("iommu", ""),
+        acs=data.get("acs", ""),
+        hugepages_2mi=pages.get("2Mi"),
+        hugepages_1gi=pages.get("1Gi"),
+        numa_balancing=data.get("numaBalancing"),
+        memlock=limits.get("memlock", ""),
+        nofile=limits.get("nofile"),
+        gpu_direct_rdma=data.get("gpuDirectRdma", ""),
+        at=at,
+    )
+
+
+def cuda_toolkit(data: Mapping[str, Any] | None, at: Pointer) -> CudaToolkit | None:
+    """Return the CUDA toolkits of a pool's hosts; without a word, none."""
+    if data is None:
+        return None
+    return CudaToolkit(
+        versions=tuple(data["versions"]),
+        default=data.get("default", ""),
+        profile=data["profile"],
+        cudnn=data.get("cudnn", ""),
+        at=at,
+    )
 
 
 def host_line(line: str | Mapping[str, Any], at: Pointer) -> HostLine:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from gpugen.model.finding import Pointer
     from gpugen.model.prediction import Prediction
+    from gpugen.model.tuning import CudaToolkit, Tuning
 
 
 class MigStrategy(StrEnum):
@@ -138,6 +139,8 @@ class HostSettings:
     container_toolkit_version: str
     repositories: Repositories | None
     at: Pointer
+    tuning: Tuning | None = None  # None: the host's settings are not touched
+    cuda_toolkit: CudaToolkit | None = None
 
 
 @record
