@@ -20,7 +20,6 @@ from gpugen.model.finding import ROOT, Finding, Pointer
 from gpugen.model.record import record, replaced
 from gpugen.model.spec import (
     ClusterSpec,
-    Drain,
     Driver,
     DriverMethod,
     HostSettings,
@@ -82,15 +81,13 @@ class _Resolver:
             kubernetes=kubernetes,
             access=translation.access(data["access"]),
             pools=tuple(pool for pool in pools if pool is not None),
+            control_plane=translation.control_plane(data["controlPlane"]),
             stack=data["stack"],
             options={},
             images=translation.images(data["images"]),
             namespaces=Namespaces(**data["namespaces"]),
-            drain=Drain(
-                timeout=data["drain"]["timeout"],
-                delete_empty_dir=data["drain"]["deleteEmptyDir"],
-                ignore_pod_disruption_budgets=data["drain"]["ignorePodDisruptionBudgets"],
-            ),
+            drain=translation.drain(data["drain"]),
+            rollout=translation.rollout(data["rollout"]),
             device_list_strategy=strategies,
             delivery=translation.delivery(data["delivery"], data["name"]),
             stated=self.stated,
@@ -209,6 +206,8 @@ class _Resolver:
             at=at if own else DEFAULTS,
             tuning=translation.tuning(data.get("tuning"), where("tuning")),
             cuda_toolkit=translation.cuda_toolkit(data.get("cudaToolkit"), where("cudaToolkit")),
+            dcgm=translation.dcgm(data.get("dcgm"), where("dcgm")),
+            mig_service=translation.mig_service(data.get("migManager"), where("migManager")),
         )
 
     def _driver(

@@ -7,8 +7,10 @@ from typing import Any
 
 from gpugen.model.catalog import Distribution
 from gpugen.model.finding import ROOT, Pointer
+from gpugen.model.host_services import Dcgm, DcgmMode, MigService
 from gpugen.model.spec import (
     Access,
+    ControlPlane,
     Delivery,
     HostLine,
     Images,
@@ -116,6 +118,16 @@ def cuda_toolkit(data: Mapping[str, Any] | None, at: Pointer) -> CudaToolkit | N
     )
 
 
+def dcgm(data: Mapping[str, Any] | None, at: Pointer) -> Dcgm | None:
+    """Return which DCGM engine a pool's hosts run; without a word, the role leaves them alone."""
+    return None if data is None else Dcgm(DcgmMode(data["mode"]), data.get("version", ""), at)
+
+
+def mig_service(data: Mapping[str, Any] | None, at: Pointer) -> MigService | None:
+    """Return the stated version of the MIG boot service."""
+    return None if data is None else MigService(data["version"], at)
+
+
 def host_line(line: str | Mapping[str, Any], at: Pointer) -> HostLine:
     """Return one line of a pool's hosts."""
     if isinstance(line, str):
@@ -128,6 +140,13 @@ def host_line(line: str | Mapping[str, Any], at: Pointer) -> HostLine:
         variables=dict(sorted(line["variables"].items())),
         at=at,
     )
+
+
+def control_plane(data: Mapping[str, Any]) -> ControlPlane:
+    """Return the hosts of the control plane."""
+    at = ROOT / "controlPlane"
+    lines = enumerate(data.get("hosts", ()))
+    return ControlPlane(tuple(host_line(line, at / "hosts" / i) for i, line in lines), at)
 
 
 def images(data: Mapping[str, Any]) -> Images:

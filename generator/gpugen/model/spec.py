@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Release,
     )
     from gpugen.model.finding import Pointer
+    from gpugen.model.host_services import Dcgm, MigService
     from gpugen.model.prediction import Prediction
     from gpugen.model.tuning import CudaToolkit, Tuning
 
@@ -141,6 +142,8 @@ class HostSettings:
     at: Pointer
     tuning: Tuning | None = None  # None: the host's settings are not touched
     cuda_toolkit: CudaToolkit | None = None
+    dcgm: Dcgm | None = None
+    mig_service: MigService | None = None  # None: the release's version, where the host cuts
 
 
 @record
@@ -225,6 +228,14 @@ class Drain:
 
 
 @record
+class Rollout:
+    """How the plays go through the hosts: sizes of the batches, and whether they may interrupt."""
+
+    serial: tuple[int | str, ...]  # hosts, or percent of them as "10%"; the last one repeats
+    allow_disruption: bool
+
+
+@record
 class Delivery:
     """What Argo CD or Flux is pointed at."""
 
@@ -234,6 +245,14 @@ class Delivery:
     path: str  # below the repository: the rendered kustomize folder or an overlay over it
     argocd: Mapping[str, Any]
     flux: Mapping[str, Any]
+    at: Pointer
+
+
+@record
+class ControlPlane:
+    """The hosts of the control plane; none where nothing is to be changed on them."""
+
+    hosts: tuple[HostLine, ...]
     at: Pointer
 
 
@@ -248,11 +267,13 @@ class ClusterSpec:
     kubernetes: Kubernetes
     access: Access
     pools: tuple[NodePool, ...]
+    control_plane: ControlPlane
     stack: str  # device-plugin
     options: Mapping[str, Mapping[str, Any]]  # component -> options with defaults; only what is on
     images: Images
     namespaces: Namespaces
     drain: Drain
+    rollout: Rollout
     device_list_strategy: tuple[str, ...]
     delivery: Delivery
     stated: Mapping[str, Any]  # the merged spec without defaults, to judge what has no effect
