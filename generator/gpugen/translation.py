@@ -12,6 +12,7 @@ from gpugen.model.spec import (
     Access,
     ControlPlane,
     Delivery,
+    Drain,
     HostLine,
     Images,
     Mig,
@@ -19,6 +20,7 @@ from gpugen.model.spec import (
     MigManager,
     MigStrategy,
     Repositories,
+    Rollout,
     Sharing,
     SharingMode,
 )
@@ -157,6 +159,20 @@ def images(data: Mapping[str, Any]) -> Images:
         digests=dict(sorted(data["digests"].items())),
         at=ROOT / "images",
     )
+
+
+def drain(data: Mapping[str, Any]) -> Drain:
+    """Return how plays empty a node."""
+    return Drain(
+        timeout=data["timeout"],
+        delete_empty_dir=data["deleteEmptyDir"],
+        ignore_pod_disruption_budgets=data["ignorePodDisruptionBudgets"],
+    )
+
+
+def rollout(data: Mapping[str, Any]) -> Rollout:
+    """Return how plays go through the hosts."""
+    return Rollout(tuple(data["serial"]), data["allowDisruption"])
 
 
 def delivery(data: Mapping[str, Any], cluster: str) -> Delivery:

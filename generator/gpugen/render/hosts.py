@@ -11,7 +11,8 @@ from gpugen.model.spec import ClusterSpec, NodePool
 from gpugen.model.tree import Tree
 from gpugen.render.hosts_readme import readme
 from gpugen.render.inventory import file_name, group, inert, text
-from gpugen.render.playbook import in_order, plays
+from gpugen.render.other_plays import remove, verify
+from gpugen.render.playbook import in_order, site
 from gpugen.render.yaml_text import header, yaml_file
 
 FOLDER = "ansible"
@@ -34,7 +35,8 @@ def render_hosts(spec: ClusterSpec, plan: Plan, tree: Tree) -> None:
     roles = in_order(plan.roles)
     tree.add(f"{FOLDER}/ansible.cfg", header(spec) + SETTINGS.format(inventory=file_name(spec)))
     tree.add(f"{FOLDER}/README.md", readme(spec, roles))
-    tree.add(f"{FOLDER}/site.yml", yaml_file(spec, plays(spec, plan.roles)))
+    for name, plays in (("site", site), ("verify", verify), ("remove", remove)):
+        tree.add(f"{FOLDER}/{name}.yml", yaml_file(spec, plays(spec, plan.roles)))
     tree.add(f"{FOLDER}/inventory/{file_name(spec)}", text(spec))
     for name, variables in group_variables(spec, plan).items():
         tree.add(f"{FOLDER}/inventory/group_vars/{name}.yml", yaml_file(spec, variables))
@@ -50,7 +52,8 @@ def group_variables(spec: ClusterSpec, plan: Plan) -> dict[str, dict[str, Any]]:
         common["gpugen_cluster_description"] = inert(spec.description)
     if spec.access.ssh_user:
         common["ansible_user"] = spec.access.ssh_user
-    files = {"all": {**common, "gpugen_reboot": False, **plan.cluster_variables}}
+    common["gpugen_allow_disruption"] = spec.rollout.allow_disruption
+    files = {"all": {**common, **plan.cluster_variables}}
     for pool in spec.pools:
         files[group(pool)] = _pool_variables(pool, plan)
     return files

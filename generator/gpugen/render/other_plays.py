@@ -1,0 +1,82 @@
+"""verify.yml and remove.yml as data: prove what is there, or take everything away again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from gpugen.model.spec import ClusterSpec
+from gpugen.render import role_files
+from gpugen.render.playbook import (
+    CONTROL_PLANE,
+    NODE,
+    SCHEDULER,
+    Task,
+    demand,
+    entry,
+    in_order,
+    included,
+    play,
+)
+
+REMOVED = ["everything that gpugen installed is removed"]
+
+
+def verify(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the plays that prove the result and change nothing."""
+    ordered = in_order(roles)
+    tasks = _each([role for role in ordered if role != SCHEDULER], "verify", "Verify")
+    found = [play(spec, "Verify every host", tasks, facts=True)]
+    if SCHEDULER in ordered:
+        last = _each([SCHEDULER], "verify", "Verify")
+        found.append(play(spec, "Verify the main scheduler", last, hosts=CONTROL_PLANE, facts=True))
+    return found
+
+
+def remove(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the plays that take everything away, batch by batch, in reverse order."""
+    ordered = in_order(roles)
+    found = [play(spec, "Judge every host before any is touched", _judgement(ordered), facts=True)]
+    if SCHEDULER in ordered:
+        last = [_word(), *_each([SCHEDULER], "absent", "Remove")]
+        name = "Give the main scheduler back, one node at a time"
+        given = play(spec, name, last, hosts=CONTROL_PLANE, facts=True, rolls=True)
+        found.append({**given, "serial": 1})
+    hosts = [role for role in ordered if role != SCHEDULER]
+    found.append(play(spec, "Remove, batch by batch", _removal(hosts), rolls=True))
+    return found
+
+
+def _judgement(roles: Sequence[str]) -> list[Task]:
+    tasks = [_word()]
+    if NODE in roles and "pods" in role_files.entries(NODE):
+        tasks.append(entry(f"Judge by {NODE}", NODE, "preflight"))
+        tasks.append(included("Judge the pods that have to leave", NODE, "pods", ["always"]))
+    return tasks
+
+
+def _removal(roles: Sequence[str]) -> list[Task]:
+    """Empty the node and take its labels first, so that no agent holds a GPU."""
+    others = [role for role in reversed(roles) if role != NODE]
+    tasks = _each(others, "absent", "Remove")
+    if NODE not in roles or "absent" not in role_files.entries(NODE):
+        return tasks
+    emptied = included("Empty the node of work (DRV-15)", NODE, "empty", ["always"])
+    emptied["vars"] = {"gpu_node_reasons": REMOVED}
+    given = entry("Let pods come back (KUB-03)", NODE, "release", "always")
+    return [emptied, *_each([NODE], "absent", "Remove"), *tasks, given]
+
+
+def _word() -> Task:
+    asked = demand(
+        "Refuse to remove anything without a word",
+        "gpugen_remove | default(false) | bool",
+        "removal takes the driver away and empties the node; say -e gpugen_remove=true",
+    )
+    return {**asked, "tags": ["always"]}
+
+
+def _each(roles: Sequence[str], step: str, word: str) -> list[Task]:
+    return [
+        entry(f"{word} {role}", role, step) for role in roles if step in role_files.entries(role)
+    ]
