@@ -32,8 +32,13 @@ class ByGroup(LoadScopeScheduling):
 
 @cache
 def group_of(path: Path) -> str:
-    """Return the folder and the word by which a file names its group; empty where it has none."""
+    """Return the folder and the word by which a file names its group; empty where it has none.
+
+    A file that names itself, by ``__name__``, is a group of its own.
+    """
     if path.suffix != ".py":
         return ""
     found = _MARK.search(path.read_text(encoding="utf-8"))
-    return f"{path.parent.name}/{found[1]}" if found else ""
+    if not found:
+        return ""
+    return f"{path.parent.name}/{path.stem if found[1] == '__name__' else found[1]}"

@@ -13,13 +13,12 @@ from functools import cached_property
 
 import pytest
 
-from lab.hosts.fixtures import GROUP
 from lab.hosts.machine import Machine
 from lab.hosts.node import Node
 from lab.hosts.plays import ALL_AT_ONCE, REBOOT, Checkout, Run, spec
 from lab.hosts.room import Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(GROUP)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 OLD, NEW = "580.105.08", "580.142"
 OLD_TOOLKIT, NEW_TOOLKIT = "1.20.0", "1.20.1"

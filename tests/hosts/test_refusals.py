@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from lab.hosts import deb
-from lab.hosts.fixtures import GROUP
 from lab.hosts.machine import Machine
 from lab.hosts.node import Node
 from lab.hosts.plays import Checkout, Run, spec
 from lab.hosts.room import Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(GROUP)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 PREREQUISITES = "gpu_prerequisites"
 OTHER_SYSTEM = (

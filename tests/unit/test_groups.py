@@ -13,6 +13,9 @@ def test_a_file_belongs_to_the_group_that_it_names(tmp_path: Path) -> None:
     file = tmp_path / "test_x.py"
     file.write_text('pytestmark = [pytest.mark.xdist_group("a"), pytest.mark.slow]\n')
     assert group_of(file) == f'{tmp_path.name}/"a"'
+    file = tmp_path / "test_x_alone.py"
+    file.write_text("pytestmark = [pytest.mark.xdist_group(__name__)]\n")
+    assert group_of(file) == f"{tmp_path.name}/test_x_alone"
     file = tmp_path / "test_y.py"
     file.write_text("pytestmark = pytest.mark.slow\n")
     assert group_of(file) == ""
@@ -27,3 +30,10 @@ def test_everybody_on_the_control_plane_is_in_one_group() -> None:
     ]
     assert len(users) > 5
     assert {group_of(path) for path in users} == {"conformance/GROUP"}
+
+
+def test_every_file_on_booted_hosts_is_a_group() -> None:
+    """Two workers have two machine rooms, but the nodes of a file are booted once."""
+    files = list((CONFORMANCE.parent / "hosts").glob("test_*.py"))
+    assert len(files) > 5
+    assert [file.name for file in files if not group_of(file)] == []

@@ -1,4 +1,4 @@
-"""Fixtures: one machine room per session, and a repository of specs for each module."""
+"""Fixtures: one machine room per worker, and a repository of specs for each module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lab.hosts import base
 from lab.hosts.plays import Checkout
 from lab.hosts.room import DIRECTORIES, NEEDED, Room
 
-GROUP = "hosts"  # of pytest-xdist: one worker has the one room
+GROUP = "hosts"  # of pytest-xdist, for files that share a worker; others name themselves
 
 
 @pytest.fixture(scope="session")

@@ -114,16 +114,17 @@ class Checkout:
     def play(
         self,
         *arguments: str,
+        playbook: str = "site.yml",
         extra: Mapping[str, Any] = ALL_AT_ONCE,
         host_variables: Mapping[str, Mapping[str, Any]] | None = None,
         kill_at: int = 0,
     ) -> Run:
-        """Run site.yml. host_variables: by node; kill_at: number of the module run to die in."""
+        """Run a playbook. host_variables: by node; kill_at: number of the module run to die in."""
         self._runs += 1
         record = self.folder / f"run-{self._runs}.jsonl"
         self._write_inventory(host_variables or {})
         command = [
-            *(sys.executable, "-m", "ansible", "playbook", "site.yml"),
+            *(sys.executable, "-m", "ansible", "playbook", playbook),
             *("-i", "inventory/hosts.yml", "-i", str(self._inventory)),
             *("--extra-vars", json.dumps(extra), *arguments),
         ]
