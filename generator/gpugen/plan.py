@@ -27,6 +27,9 @@ def plan(spec: ClusterSpec) -> Plan:
         initial_labels=_per_pool(spec, {n: c.initial_labels for n, c in parts.items()}),
         host_variables=_per_pool(spec, {n: c.host_variables for n, c in parts.items()}),
         cluster_variables=_merged("all", {n: c.cluster_variables for n, c in parts.items()}),
+        control_plane_variables=_merged(
+            "the control plane", {n: c.control_plane_variables for n, c in parts.items()}
+        ),
         roles=tuple(dict.fromkeys(role for c in parts.values() for role in c.roles)),
         files=_merged("files", {n: c.files for n, c in parts.items()}),
     )

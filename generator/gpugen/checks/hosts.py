@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from gpugen import host_ranges
 from gpugen.checks import Problem, check
@@ -45,15 +46,14 @@ def ranges(spec: ClusterSpec) -> Iterator[Problem]:
     Source: ansible-core 2.19, expand_hostname_range.
     """
     total = 0
-    for pool in spec.pools:
-        for line in pool.hosts:
-            try:
-                total += host_ranges.count(line.pattern)
-            except RangeError as fault:
-                hint = "write it low to high, with as many digits on both sides, such as [01:16]"
-                if "most" in str(fault):
-                    hint = "look for a digit too many"
-                yield _name_of(line, spec), str(fault), hint
+    for line in _lines(spec):
+        try:
+            total += host_ranges.count(line.pattern)
+        except RangeError as fault:
+            hint = "write it low to high, with as many digits on both sides, such as [01:16]"
+            if "most" in str(fault):
+                hint = "look for a digit too many"
+            yield _name_of(line, spec), str(fault), hint
     if total > host_ranges.MOST:
         yield (
             spec.at / "pools",
@@ -107,86 +107,82 @@ def host_names(spec: ClusterSpec) -> Iterator[Problem]:
 
     The names of Ansible's own groups are no host names either.
     """
-    for pool in spec.pools:
-        for line in pool.hosts:
-            host = next(_hosts(line), "")
-            node = node_name(spec, line, host)
-            if host in _GROUPS:
-                yield (
-                    _name_of(line, spec),
-                    f"{host!r} means something else to Ansible",
-                    "write the host's name",
-                )
-            elif host and not _DNS_NAME.match(host):
-                yield (
-                    _name_of(line, spec),
-                    f"{host!r} is no host name",
-                    "write 1 to 63 letters, digits and inner hyphens between its dots",
-                )
-            elif _NUMBERS.match(host) and not line.node_name and node != host:
-                yield (
-                    _name_of(line, spec),
-                    f"{host!r} is an address, and its node would be called {node!r}",
-                    f"write {{name: <host name>, address: {host}}}, or add its nodeName",
-                )
-            elif host and not _NODE_NAME.match(node):
-                yield (
-                    _name_of(line, spec),
-                    f"host {host!r} would be the node {node!r}, which Kubernetes does not allow",
-                    "labels of a name have 1 to 63 letters, digits and inner hyphens",
-                )
+    for line in _lines(spec):
+        host = next(_hosts(line), "")
+        node = node_name(spec, line, host)
+        if host in _GROUPS:
+            yield (
+                _name_of(line, spec),
+                f"{host!r} means something else to Ansible",
+                "write the host's name",
+            )
+        elif host and not _DNS_NAME.match(host):
+            yield (
+                _name_of(line, spec),
+                f"{host!r} is no host name",
+                "write 1 to 63 letters, digits and inner hyphens between its dots",
+            )
+        elif _NUMBERS.match(host) and not line.node_name and node != host:
+            yield (
+                _name_of(line, spec),
+                f"{host!r} is an address, and its node would be called {node!r}",
+                f"write {{name: <host name>, address: {host}}}, or add its nodeName",
+            )
+        elif host and not _NODE_NAME.match(node):
+            yield (
+                _name_of(line, spec),
+                f"host {host!r} would be the node {node!r}, which Kubernetes does not allow",
+                "labels of a name have 1 to 63 letters, digits and inner hyphens",
+            )
 
 
 @check("hosts-range-with-own-values")
 def range_with_own_values(spec: ClusterSpec) -> Iterator[Problem]:
     """An address or a node name is one host's own; a range would give it to many."""
-    for pool in spec.pools:
-        for line in pool.hosts:
-            own = "address" if line.address else "nodeName" if line.node_name else ""
-            if own and "[" in line.pattern:
-                yield (
-                    line.at / own,
-                    f"{line.pattern!r} is a range, but {own} belongs to one host",
-                    "name the hosts one by one",
-                )
+    for line in _lines(spec):
+        own = "address" if line.address else "nodeName" if line.node_name else ""
+        if own and "[" in line.pattern:
+            yield (
+                line.at / own,
+                f"{line.pattern!r} is a range, but {own} belongs to one host",
+                "name the hosts one by one",
+            )
 
 
 @check("hosts-address-wrong")
 def addresses(spec: ClusterSpec) -> Iterator[Problem]:
     """Ansible would try to resolve what looks like an address and is none."""
-    for pool in spec.pools:
-        for line in pool.hosts:
-            if line.address and not _leads_somewhere(line.address):
-                yield (
-                    line.at / "address",
-                    f"{line.address!r} is neither an IP address nor a host name",
-                    "correct it; a port belongs under variables: {ansible_port: ...}",
-                )
+    for line in _lines(spec):
+        if line.address and not _leads_somewhere(line.address):
+            yield (
+                line.at / "address",
+                f"{line.address!r} is neither an IP address nor a host name",
+                "correct it; a port belongs under variables: {ansible_port: ...}",
+            )
 
 
 @check("hosts-variable-not-free", at_key=True)
 def host_variables(spec: ClusterSpec) -> Iterator[Problem]:
     """Variables of our roles follow from the spec, and a secret does not belong into git."""
-    for pool in spec.pools:
-        for line in pool.hosts:
-            for name in line.variables:
-                at = line.at / "variables" / name
-                if name.startswith(_OWN_VARIABLES):
-                    yield (
-                        at,
-                        f"variable {name!r} belongs to gpugen's roles",
-                        "state it through the spec, in the pool or its host settings",
-                    )
-                elif name in _OF_ANSIBLE:
-                    yield at, f"variable {name!r} belongs to Ansible", "give it another name"
-                elif name == "ansible_host":
-                    yield at, "ansible_host follows from the host's address", "write address: ..."
-                elif any(word in name for word in _SECRETS):
-                    yield (
-                        at,
-                        f"variable {name!r} looks like a secret, and the output is committed",
-                        "keep it in Ansible Vault or in the environment of the play",
-                    )
+    for line in _lines(spec):
+        for name in line.variables:
+            at = line.at / "variables" / name
+            if name.startswith(_OWN_VARIABLES):
+                yield (
+                    at,
+                    f"variable {name!r} belongs to gpugen's roles",
+                    "state it through the spec, in the pool or its host settings",
+                )
+            elif name in _OF_ANSIBLE:
+                yield at, f"variable {name!r} belongs to Ansible", "give it another name"
+            elif name == "ansible_host":
+                yield at, "ansible_host follows from the host's address", "write address: ..."
+            elif any(word in name for word in _SECRETS):
+                yield (
+                    at,
+                    f"variable {name!r} looks like a secret, and the output is committed",
+                    "keep it in Ansible Vault or in the environment of the play",
+                )
 
 
 @check("hosts-variable-runs-programs")
@@ -196,17 +192,16 @@ def running_variables(spec: ClusterSpec) -> Iterator[Problem]:
     A spec is data: whoever may change it must not thereby run commands where plays start. Source:
     ansible-core 2.19, connection plugin ssh; ssh_config(5), ProxyCommand.
     """
-    for pool in spec.pools:
-        for line in pool.hosts:
-            for name, value in line.variables.items():
-                is_argument = name.endswith("_args") and _RUNS.search(str(value))
-                if name in _ANY_PROGRAM or is_argument:
-                    yield (
-                        line.at / "variables" / name,
-                        f"variable {name!r} starts a program of choice on the control host",
-                        "put it into ~/.ssh/config or the inventory of the control host; for a"
-                        " bastion write -o ProxyJump=<host>",
-                    )
+    for line in _lines(spec):
+        for name, value in line.variables.items():
+            is_argument = name.endswith("_args") and _RUNS.search(str(value))
+            if name in _ANY_PROGRAM or is_argument:
+                yield (
+                    line.at / "variables" / name,
+                    f"variable {name!r} starts a program of choice on the control host",
+                    "put it into ~/.ssh/config or the inventory of the control host; for a"
+                    " bastion write -o ProxyJump=<host>",
+                )
 
 
 def _leads_somewhere(text: str) -> bool:
@@ -224,9 +219,17 @@ def _leads_somewhere(text: str) -> bool:
 
 def _name_of(line: HostLine, spec: ClusterSpec) -> Pointer:
     """Return where a line's host name stands: the item itself, or its ``name``."""
-    _, pool, _, index = line.at.parts
-    stated = spec.stated["pools"][int(pool)]["hosts"][int(index)]
+    stated: Any = spec.stated
+    for part in line.at.parts:
+        stated = stated[int(part)] if isinstance(stated, list | tuple) else stated[part]
     return line.at / "name" if isinstance(stated, dict) else line.at
+
+
+def _lines(spec: ClusterSpec) -> Iterator[HostLine]:
+    """List the lines of all pools, then those of the control plane."""
+    for pool in spec.pools:
+        yield from pool.hosts
+    yield from spec.control_plane.hosts
 
 
 def _hosts(line: HostLine) -> Iterator[str]:

@@ -36,7 +36,8 @@ class Contribution:
 
     node_labels: owned by the host play and re-asserted. initial_labels: created when absent and
     left to their controller. host_variables: group_vars of a pool. cluster_variables: group_vars of
-    all. roles: host roles in use. files: path below out/<cluster> -> text.
+    all. control_plane_variables: group_vars of the control plane. roles: host roles in use. files:
+    path below out/<cluster> -> text.
     """
 
     objects: tuple[Placed, ...] = ()
@@ -44,6 +45,7 @@ class Contribution:
     initial_labels: Mapping[str, Mapping[str, str]] = NOTHING
     host_variables: Mapping[str, Mapping[str, Any]] = NOTHING
     cluster_variables: Mapping[str, Any] = NOTHING
+    control_plane_variables: Mapping[str, Any] = NOTHING
     roles: tuple[str, ...] = ()
     files: Mapping[str, str | bytes] = NOTHING
 
@@ -57,5 +59,6 @@ class Plan:
     initial_labels: Mapping[str, Mapping[str, str]]
     host_variables: Mapping[str, Mapping[str, Any]]
     cluster_variables: Mapping[str, Any]
+    control_plane_variables: Mapping[str, Any]
     roles: tuple[str, ...]
     files: Mapping[str, str | bytes]

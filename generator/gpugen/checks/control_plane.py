@@ -1,0 +1,64 @@
+"""Checks of the control plane's hosts: named once, with nothing that has no effect there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen import host_ranges
+from gpugen.checks import Problem, check
+from gpugen.host_ranges import RangeError
+from gpugen.model.spec import ClusterSpec, HostLine
+
+
+@check("control-plane-same-host")
+def same_host(spec: ClusterSpec) -> Iterator[Problem]:
+    """A host of the control plane that is named twice would be changed twice, in one play."""
+    seen: set[str] = set()
+    for line in spec.control_plane.hosts:
+        hosts = set(_hosts(line))
+        if twice := sorted(hosts & seen):
+            yield line.at, f"host {twice[0]!r} is named twice", "name it once"
+        seen |= hosts
+
+
+@check("control-plane-own-values", at_key=True)
+def own_values(spec: ClusterSpec) -> Iterator[Problem]:
+    """What is a host's own is stated once: in its pool, if the host is in one.
+
+    The plays ask the control plane for no node's name.
+    """
+    if not spec.control_plane.hosts:
+        return
+    pools = {host: pool.name for pool in spec.pools for line in pool.hosts for host in _hosts(line)}
+    for line in spec.control_plane.hosts:
+        if line.node_name:
+            yield (
+                line.at / "nodeName",
+                "nodeName has no effect in the control plane",
+                "leave it out, or state it in the pool that the host is in",
+            )
+        pool = next((pools[host] for host in _hosts(line) if host in pools), "")
+        for key, value in _own(line).items():
+            if pool and value:
+                yield (
+                    line.at / key,
+                    f"{line.pattern!r} is in pool {pool!r} too, where its {key} belongs",
+                    f"state {key} there and only the name here",
+                )
+
+
+def _own(line: HostLine) -> dict[str, object]:
+    """Return what the line states of its host: key -> value."""
+    return {
+        "address": line.address,
+        "description": line.description,
+        "variables": line.variables,
+    }
+
+
+def _hosts(line: HostLine) -> Iterator[str]:
+    """List a line's hosts; a range that is wrong has none (another check tells)."""
+    try:
+        yield from host_ranges.expand(line.pattern)
+    except RangeError:
+        return
