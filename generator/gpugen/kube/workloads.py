@@ -34,6 +34,7 @@ def node_agent(
     app: str = "",
     host_pid: bool = False,
     host_ipc: bool = False,
+    host_network: bool = False,
     runtime_class: bool = False,
     checksum: str = "",
     extra_node_selector: Mapping[str, str] = NOTHING,
@@ -68,6 +69,8 @@ def node_agent(
         pod["hostPID"] = True
     if host_ipc:
         pod["hostIPC"] = True
+    if host_network:
+        pod["hostNetwork"] = True
     if runtime_class:
         pod["runtimeClassName"] = RUNTIME_CLASS
     if termination_grace_seconds is not None:

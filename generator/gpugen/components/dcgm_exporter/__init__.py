@@ -12,6 +12,7 @@ from typing import Any
 
 from gpugen import gpu_access, kube, metrics
 from gpugen.components import Component, Options
+from gpugen.model.host_services import DcgmMode
 from gpugen.model.plan import Contribution, KubeObject, Placed, Wave
 from gpugen.model.spec import ClusterSpec, NodePool
 
@@ -20,6 +21,7 @@ CLUSTER_NAME = f"gpugen-{NAME}"  # of objects without a namespace
 APP = "nvidia-dcgm-exporter"  # the MIG manager waits for pods with this label
 CSV_FOLDER = "/metrics-config"
 CSV_FILE = "counters.csv"
+HOST_ENGINE = "localhost:5555"  # it listens nowhere else, so the pod shares the host's network
 POD_RESOURCES = "/var/lib/kubelet/pod-resources"  # fixed in the program, wherever the host's is
 
 
@@ -43,6 +45,11 @@ def csv(options: Options, pool: NodePool) -> str:
     """Return the pool's list of metrics: three columns, no comma within one."""
     rows = (f"{row.field}, {row.kind}, {row.help}\n" for row in metrics.rows(options, pool))
     return "# DCGM field, Prometheus type, help\n" + "".join(rows)
+
+
+def uses_host_engine(pool: NodePool) -> bool:
+    """Tell whether the pool's hosts run a DCGM engine; there must be one per host (DCG-02)."""
+    return pool.host.dcgm is not None and pool.host.dcgm.mode is DcgmMode.HOST
 
 
 def _asks_the_api(options: Options, pool: NodePool) -> bool:
@@ -102,6 +109,7 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
         service_account=NAME if _asks_the_api(options, pool) else "",
         app=APP if gpu_access.is_paused_for_mig(pool) else "",
         host_pid=options["perPodUsage"] and metrics.is_shared(pool),
+        host_network=uses_host_engine(pool),
         runtime_class=True,
         checksum=kube.checksum(text),
         extra_node_selector=gpu_access.pause_label(pool, NAME),
@@ -148,6 +156,8 @@ def _environment(pool: NodePool, options: Options) -> list[dict[str, Any]]:
         "DCGM_EXPORTER_COLLECTORS": f"{CSV_FOLDER}/{CSV_FILE}",
         "DCGM_EXPORTER_INTERVAL": str(metrics.seconds(options["interval"]) * 1000),
     }
+    if uses_host_engine(pool):
+        values["DCGM_REMOTE_HOSTENGINE_INFO"] = HOST_ENGINE
     renamed = [r.name for r in pool.prediction.resources if r.name != r.base]
     if renamed:
         values["NVIDIA_RESOURCE_NAMES"] = ",".join(renamed)

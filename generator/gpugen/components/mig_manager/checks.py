@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpugen.checks import Problem, check
 from gpugen.components.mig_manager import NAME, pools_to_cut
 from gpugen.model.finding import ROOT, Severity
-from gpugen.model.spec import ClusterSpec, MigManager
+from gpugen.model.spec import ClusterSpec
 
 
 @check("mig-manager-without-kubelet-unit", "DIST-19", "GG-13")
@@ -55,22 +55,3 @@ def without_work(spec: ClusterSpec) -> Iterator[Problem]:
             f"{NAME} has no effect: no pool has a mig.layout that the cluster's manager applies",
             f"remove {NAME}, or give a pool a layout with manager: cluster",
         )
-
-
-@check("mig-host-manager-not-applied", severity=Severity.WARNING)
-def host_manager_not_applied(spec: ClusterSpec) -> Iterator[Problem]:
-    """Hosts whose boot service is to cut the GPUs are not cut by this version of the host half.
-
-    What is rendered for the cluster already expects the layout; until it is applied on the hosts,
-    the nodes advertise what their GPUs carry now.
-    """
-    for pool in spec.pools:
-        is_sound = pool.gpu.geometry is not None and spec.kubernetes.distribution.is_supported
-        if pool.mig.manager is MigManager.HOST and pool.prediction.mig_config_name and is_sound:
-            yield (
-                pool.mig.at,
-                f"the layout of pool {pool.name!r} belongs to the hosts' boot service, which "
-                "gpugen does not install yet: these hosts are not cut",
-                "apply the layout with nvidia-mig-parted on the hosts; where the distribution "
-                "allows it, manager: cluster lets the cluster do it",
-            )
