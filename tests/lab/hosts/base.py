@@ -11,6 +11,7 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from readers import cache
@@ -27,9 +28,9 @@ SUITE = "bookworm"
 MIRROR = os.environ.get("GPUGEN_DEBIAN_MIRROR", "") or first_mirror()
 ARCHIVE_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 USER = "ops"
-PACKAGES = (
+COMMON = (
     *("ca-certificates", "containerd", "dbus", "gnupg", "iproute2", "kmod", "openssh-server"),
-    *("procps", "python3", "python3-apt", "runc", "sudo", "systemd", "systemd-sysv", "udev"),
+    *("procps", "python3", "runc", "sudo", "systemd", "systemd-sysv", "udev"),
 )
 SERVICES = ("ssh", "systemd-networkd", "containerd")
 MASKED = (  # work that a node of the lab has no use for
@@ -55,16 +56,32 @@ class UnavailableError(Exception):
     """The packages cannot be had here; the message says what was tried."""
 
 
-def tree() -> Path:
-    """Return the base tree, made if it is not in the cache."""
-    key = cache.digest(
-        [SUITE, MIRROR, USER, *PACKAGES, *SERVICES, *MASKED, *(x for p in FILES.items() for x in p)]
-    )
-    target = _root() / f"base-{key}"
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a base tree has beside what all have. files: path below the root -> content."""
+
+    name: str
+    packages: tuple[str, ...]
+    files: Mapping[str, str]
+
+    @property
+    def digest(self) -> str:
+        """Return what tells this tree from those made otherwise."""
+        files = {**FILES, **self.files}.items()
+        parts = [SUITE, MIRROR, USER, *COMMON, *self.packages, *SERVICES, *MASKED]
+        return cache.digest([*parts, *(x for pair in files for x in pair)])
+
+
+DEBIAN = Kind("base", ("python3-apt",), {})
+
+
+def tree(kind: Kind = DEBIAN) -> Path:
+    """Return a base tree, made if it is not in the cache."""
+    target = _root() / f"{kind.name}-{kind.digest}"
     if target.is_dir() and not _is_whole(target):
         shutil.rmtree(target)
     if not target.is_dir():
-        cache.install(target, _make_tree)
+        cache.install(target, lambda folder: _make_tree(folder, kind))
     return target
 
 
@@ -94,8 +111,8 @@ def _root() -> Path:
     return cache.root().parent / "hosts"
 
 
-def _make_tree(folder: Path) -> None:
-    include = ",".join(PACKAGES)
+def _make_tree(folder: Path, kind: Kind) -> None:
+    include = ",".join((*COMMON, *kind.packages))
     hooks = [
         f'chroot "$1" useradd --create-home --shell /bin/bash {USER}',
         'rm -f "$1"/etc/ssh/ssh_host_* "$1"/etc/hostname "$1"/etc/resolv.conf "$1"/etc/machine-id',
@@ -110,7 +127,7 @@ def _make_tree(folder: Path) -> None:
         *(f"--customize-hook={hook}" for hook in hooks),
         *(SUITE, str(folder), MIRROR),
     )
-    for path, content in FILES.items():
+    for path, content in {**FILES, **kind.files}.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8")

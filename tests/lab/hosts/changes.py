@@ -11,6 +11,7 @@ QUIET = (  # changes by itself, or says nothing about the host
     *("run/", "tmp/", "var/cache/", "var/log/", "var/tmp/", "var/lib/apt/", "var/lib/containerd/"),
     *("var/lib/systemd/", "var/lib/private/", "var/lib/dbus/", "home/", "root/"),
     *("etc/ssh/", "etc/.pwd.lock/", "var/lib/dpkg/lock/", "var/lib/dpkg/triggers/"),
+    *("var/lib/rpm/", "var/lib/dnf/"),
 )
 
 

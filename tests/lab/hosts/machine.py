@@ -11,6 +11,7 @@ from lab.hosts.standins import text
 
 TREE = "srv/lab"  # the node's own /sys, as far as roles read it; /sys itself cannot be faked
 A100 = "20B0"
+DEBIAN = "debian-12"
 SECURE_BOOT = "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 # The driver's part of /proc lies on a tmpfs, so that a reboot unloads the driver.
 TMPFILES = """\
@@ -25,6 +26,11 @@ Service=lab-kubelet.service
 
 """
 WANTED = "[Unit]\nWants={}\n"
+# An empty unit is a masked one. Each of these watches files, and the kernel lets the one user of
+# all nodes have 128 watches (fs.inotify.max_user_instances).
+MASKED = dict.fromkeys(
+    (f"etc/systemd/system/systemd-ask-password-{name}.path" for name in ("console", "wall")), ""
+)
 PRIVATE = {  # of the roles: where they read the machine
     "__gpu_prerequisites_sysfs": f"/{TREE}/sys",
     "__gpu_prerequisites_container_marker": "/run/lab-container",
@@ -38,10 +44,12 @@ PRIVATE = {  # of the roles: where they read the machine
 class Machine:
     """A machine.
 
-    installed: packages that dpkg believes to be there, name -> version. files: path below the
-    root -> content, beside what the rest implies. layer: a tree between the base and the files.
+    system: debian-12, or one of el.RELEASES. installed: packages that dpkg believes to be there,
+    name -> version. files: path below the root -> content, beside what the rest implies. layer: a
+    tree between the base and the files.
     """
 
+    system: str = DEBIAN
     gpus: int = 4
     device: str = A100
     switches: int = 0
@@ -57,19 +65,26 @@ def files(own: Machine, base: Path) -> dict[str, str]:
     """Return the files that make a node of the base tree this machine."""
     wanted = ["fake-nvidia-load.service", *(["lab-kubelet.socket"] if own.has_kubelet else [])]
     return {
+        **MASKED,
         "etc/tmpfiles.d/lab.conf": TMPFILES,
         "etc/systemd/system/fake-nvidia-load.service": text("load.service"),
         "etc/systemd/system/lab-kubelet.socket": KUBELET,
         "etc/systemd/system/lab-kubelet.service": "[Service]\nExecStart=/bin/true\n",
         "etc/systemd/system/multi-user.target.d/lab.conf": "".join(map(WANTED.format, wanted)),
         "usr/local/sbin/modprobe": text("modprobe"),
-        "usr/sbin/update-initramfs": text("update-initramfs"),
-        f"boot/initrd.img-{platform.release()}": "",
-        "boot/initrd.img-6.1.0-1-amd64": "",
+        **(_debian() if own.system == DEBIAN else {}),
         **_pci(own),
         **_packages(own, base),
         **_firmware(own),
         **own.files,
+    }
+
+
+def _debian() -> dict[str, str]:
+    return {
+        "usr/sbin/update-initramfs": text("update-initramfs"),
+        f"boot/initrd.img-{platform.release()}": "",
+        "boot/initrd.img-6.1.0-1-amd64": "",
     }
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lab.cluster.programs import Program
-from lab.hosts import base, cgroups, deb, machine, standins
+from lab.hosts import base, cgroups, deb, el, machine, standins
 from lab.hosts.node import Node, Switch, dress
 
 BRIDGE = "lab"
@@ -38,7 +38,7 @@ class Room:
         """Open the room. folder: empty, for keys, packages and logs."""
         cgroups.sweep()
         self.folder = folder
-        self._base = base.tree()
+        self._bases = {machine.DEBIAN: base.tree()}
         self._nodes: dict[str, Node] = {}
         self._count = 10
         command = ["unshare", "--net", "--", "/bin/sh", "-euc", NETWORK]
@@ -70,6 +70,8 @@ class Room:
 
     def boot(self, machines: Mapping[str, machine.Machine]) -> dict[str, Node]:
         """Boot nodes at once and wait until all are up."""
+        for each in machines.values():
+            self._provide(each.system)
         nodes = {name: self._start(name, each) for name, each in machines.items()}
         self._nodes.update(nodes)
         for node in nodes.values():
@@ -97,9 +99,19 @@ class Room:
         folder = self.folder / "nodes" / name
         address = f"{NET}.{self._count}"
         self._count += 1
-        dress(folder, name, address, {**self._access(name), **machine.files(own, self._base)})
-        layers = [self._base] if own.layer is None else [own.layer, self._base]
+        tree = self._bases[own.system]
+        more = {} if own.system == machine.DEBIAN else el.files(own.system, self.address)
+        dress(folder, name, address, {**self._access(name), **more, **machine.files(own, tree)})
+        layers = [tree] if own.layer is None else [own.layer, tree]
         return Node(name, address, self.switch, layers, folder)
+
+    def _provide(self, system: str) -> None:
+        """See that there are a base tree and repositories for a system."""
+        if system in self._bases:
+            return
+        if not self._bases.keys() & el.RELEASES:
+            el.write_repositories(self.folder / "www", self.key)
+        self._bases[system] = el.tree()
 
     def _access(self, name: str) -> dict[str, str]:
         ssh = self.folder / "ssh"

@@ -1,0 +1,154 @@
+"""Stand-ins of the vendor's RPM packages: real names, epochs and streams, shell scripts inside.
+
+The driver's parts demand each other exactly, fabric manager and its like demand nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lab.hosts.rpm import Package
+from lab.hosts.standins import DAEMONS, RELOAD, TOOLKITS, text
+
+OLD_BRANCH, NEW_BRANCH = "580", "595"
+DRIVERS = ("580.105.08", "580.142", "595.58.03")
+EPOCH = 3
+KERNEL = "5.14.0-503.14.1.el9_5.x86_64"  # that roles take for the running one
+NEXT_KERNEL = "5.14.0-503.40.1.el9_5.x86_64"
+MODULE = "nvidia-driver"
+DAEMON_RELOAD = {"post": RELOAD["postinst"]}
+
+
+def system() -> Iterator[Package]:
+    """Yield what the distribution and EPEL offer."""
+    for kernel in (KERNEL, NEXT_KERNEL):
+        version, _, rest = kernel.partition("-")
+        release = rest.rpartition(".")[0]
+        makefile = {f"usr/src/kernels/{kernel}/Makefile": "# stand-in\n"}
+        same = f"= {version}-{release}"
+        yield Package("kernel-core", version, release=release)
+        yield Package("kernel-devel", version, release=release, files=makefile)
+        needs = [f"kernel-core {same}", f"kernel-devel {same}"]
+        yield Package("kernel-devel-matched", version, release=release, requires=needs)
+        yield Package("kernel-headers", version, release=release)
+    yield Package("dkms", "3.2.1", files={"usr/sbin/dkms": program("dkms")})
+    yield Package("python3-dnf-plugin-versionlock", "4.3.0")
+    yield Package("infiniband-diags", "51.0")
+    yield Package("libibumad", "51.0")
+
+
+def vendor() -> Iterator[Package]:
+    """Yield what the vendor's repository offers."""
+    for version in DRIVERS:
+        yield from driver(version)
+    yield Package("nvlsm", "2025.06.11", release="1")
+    for version in TOOLKITS:
+        yield from toolkit(version)
+
+
+def program(name: str) -> str:
+    """Return a program of the Debian stand-ins that takes the stand-in kernel for the running."""
+    return (
+        text(name)
+        .replace("$(uname -r)", KERNEL)
+        .replace("/usr/src/linux-headers-", "/usr/src/kernels/")
+    )
+
+
+def driver(version: str) -> Iterator[Package]:
+    """Yield the packages of one driver version, as artifacts of its branch's streams."""
+    branch = version.partition(".")[0]
+    newest = ["open-dkms"] if branch == NEW_BRANCH else []
+    all_streams = [f"{branch}-open", f"{branch}-dkms", branch, *newest]
+    exact = f"= {EPOCH}:{version}"
+    for package in (*_parts(version, exact), *_modules(version, exact)):
+        own = package.streams or all_streams
+        yield replace(package, epoch=EPOCH, streams=own)
+    for name in ("libnvidia-nscq", "nvidia-imex", "libnvsdm"):
+        yield Package(name, version, release="1", streams=all_streams)
+    unit = text("nvidia-fabricmanager.service")
+    files = {
+        "usr/bin/nv-fabricmanager": text("nvidia-fabricmanager", version),
+        f"usr/{DAEMONS}/nvidia-fabricmanager.service": unit,
+    }
+    yield Package(
+        "nvidia-fabricmanager",
+        version,
+        release="1",
+        files=files,
+        scripts=DAEMON_RELOAD,
+        streams=all_streams,
+    )
+
+
+def _parts(version: str, exact: str) -> Iterator[Package]:
+    needs = [f"{name} {exact}" for name in ("nvidia-driver-cuda-libs", "nvidia-kmod-common")]
+    smi = {"usr/bin/nvidia-smi": text("nvidia-smi", version)}
+    yield Package("nvidia-driver-cuda", version, requires=needs, files=smi)
+    yield Package("nvidia-driver-cuda-libs", version, requires=[f"libnvidia-cfg {exact}"])
+    yield Package("libnvidia-cfg", version)
+    yield Package("nvidia-kmod-common", version, requires=[f"nvidia-kmod {exact}"])
+    unit = text("nvidia-persistenced.service").replace("--no-persistence-mode ", "")
+    files = {
+        "usr/bin/nvidia-persistenced": text("nvidia-persistenced"),
+        f"usr/{DAEMONS}/nvidia-persistenced.service": unit,
+    }
+    yield Package("nvidia-persistenced", version, files=files, scripts=DAEMON_RELOAD)
+
+
+def _modules(version: str, exact: str) -> Iterator[Package]:
+    branch = version.partition(".")[0]
+    newest = ["open-dkms"] if branch == NEW_BRANCH else []
+    flavours = {
+        "open": ("kmod-nvidia-open-dkms", [f"{branch}-open", *newest]),
+        "proprietary": ("kmod-nvidia-latest-dkms", [f"{branch}-dkms"]),
+    }
+    names = [name for name, _ in flavours.values()]
+    for flavour, (name, streams) in flavours.items():
+        yield Package(
+            name,
+            version,
+            requires=["dkms"],
+            provides=[f"nvidia-kmod {exact}"],
+            conflicts=[other for other in names if other != name],
+            files={
+                f"usr/src/nvidia-{version}/flavour": f"{flavour}\n",
+                "usr/lib/fake-nvidia/load": program("load"),
+            },
+            scripts={"post": "dkms autoinstall", "preun": f"dkms remove {version}"},
+            streams=streams,
+        )
+    kernel = KERNEL.rpartition(".el9")[0]
+    module = f"usr/lib/modules/{KERNEL}/updates/dkms/nvidia.ko"
+    yield Package(
+        f"kmod-nvidia-{version}-{kernel}",
+        version,
+        release="3.el9_5",
+        provides=[f"nvidia-kmod {exact}"],
+        conflicts=names,
+        files={
+            module: f"{version} proprietary\n",
+            "usr/lib/fake-nvidia/load": program("load"),
+        },
+        streams=[branch],
+    )
+
+
+def toolkit(version: str) -> Iterator[Package]:
+    """Yield the four packages of one toolkit version; since 1.18 they demand their own version."""
+    same = f"= {version}-1"
+    files = {
+        "usr/bin/nvidia-ctk": text("nvidia-ctk", version),
+        "usr/bin/nvidia-container-runtime": '#!/bin/sh\nexec runc "$@"\n',
+        f"usr/{DAEMONS}/nvidia-cdi-refresh.service": text("nvidia-cdi-refresh.service"),
+        f"usr/{DAEMONS}/nvidia-cdi-refresh.path": text("nvidia-cdi-refresh.path"),
+    }
+    needs = [f"nvidia-container-toolkit-base {same}", f"libnvidia-container-tools {same}"]
+    yield Package("libnvidia-container1", version, release="1")
+    tools = [f"libnvidia-container1 >= {version}-1"]
+    yield Package("libnvidia-container-tools", version, release="1", requires=tools)
+    yield Package(
+        "nvidia-container-toolkit-base", version, release="1", files=files, scripts=DAEMON_RELOAD
+    )
+    yield Package("nvidia-container-toolkit", version, release="1", requires=needs)
