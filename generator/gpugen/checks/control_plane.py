@@ -47,6 +47,20 @@ def own_values(spec: ClusterSpec) -> Iterator[Problem]:
                 )
 
 
+@check("control-plane-without-effect", at_key=True)
+def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
+    """Only the main scheduler is configured on these hosts, and only when it is to pack."""
+    options = spec.options.get("scheduler")
+    if not spec.control_plane.hosts or (options is not None and options["mode"] == "main"):
+        return
+    if options is None or options["mode"] == "second" or not options["binPacking"]:
+        yield (
+            spec.control_plane.at,
+            "controlPlane has no effect: nothing configures the main scheduler on these hosts",
+            "write components: {scheduler: {}}, which packs GPUs there, or leave controlPlane out",
+        )
+
+
 def _own(line: HostLine) -> dict[str, object]:
     """Return what the line states of its host: key -> value."""
     return {

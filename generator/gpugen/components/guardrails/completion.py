@@ -20,7 +20,7 @@ DEFAULT_SCHEDULER = "default-scheduler"
 def patches(facts: Facts, *, scheduler: str, needs_runtime_class: bool) -> list[dict[str, Any]]:
     """Return the mutations. scheduler: empty where the main one serves GPU pods too."""
     expressions = []
-    if scheduler:
+    if scheduler not in ("", DEFAULT_SCHEDULER):
         expressions.append(
             f"object.spec.?schedulerName.orValue('') in ['', {cel.literal(DEFAULT_SCHEDULER)}] ?\n"
             "[JSONPatch{op: 'add', path: '/spec/schedulerName',"

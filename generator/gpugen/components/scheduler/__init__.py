@@ -1,7 +1,9 @@
-"""A second kube-scheduler that packs GPUs: it fills a node before it opens the next.
+"""A kube-scheduler that packs GPUs: it fills a node before it opens the next.
 
-Pods choose it by ``spec.schedulerName``. It is asked for, never on by itself, because two
-schedulers that fill the same nodes do not see each other's decisions.
+Pods choose it by ``spec.schedulerName``. Where the spec names the hosts of the control plane it is
+a profile of the main scheduler (main.py), which has one queue and one view of the nodes. Else it is
+a second scheduler: asked for, never on by itself, because two schedulers that fill the same nodes
+do not see each other's decisions.
 Source: kubernetes v1.36.3, pkg/scheduler/apis/config, pkg/scheduler/framework/plugins; Kubernetes
 documentation, "Configure Multiple Schedulers" and "Resource Bin Packing".
 """
@@ -12,6 +14,7 @@ from typing import Any
 
 from gpugen import kube
 from gpugen.components import Component, Options
+from gpugen.components.scheduler import main, packing
 from gpugen.model.plan import Contribution, KubeObject, Placed, Wave
 from gpugen.model.spec import ClusterSpec
 
@@ -24,60 +27,16 @@ CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 
 def contribute(spec: ClusterSpec, options: Options) -> Contribution:
-    """Add the scheduler, its configuration, and what it may do."""
-    config = kube.yaml_text(configuration(spec, options))
+    """Configure the main scheduler on its hosts, or add a second one and what it may do."""
+    if main.is_main(spec, options):
+        return main.contribution(spec, options)
+    config = kube.yaml_text(packing.of_second(spec, options, NAME))
     objects = (
         *_access(spec.namespaces.controllers),
         kube.config_map(NAME, spec.namespaces.controllers, {"config.yaml": config}),
         _deployment(spec, options, kube.checksum(config)),
     )
     return Contribution(objects=tuple(Placed(Wave.SCHEDULING, item) for item in objects))
-
-
-def configuration(spec: ClusterSpec, options: Options) -> dict[str, Any]:
-    """Return the KubeSchedulerConfiguration."""
-    profile: dict[str, Any] = {"schedulerName": options["schedulerName"]}
-    if options["binPacking"]:
-        profile |= _packing(spec, options)
-    return {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "leaderElection": {
-            "leaderElect": True,
-            "resourceLock": "leases",
-            "resourceName": NAME,
-            "resourceNamespace": spec.namespaces.controllers,
-        },
-        "profiles": [profile],
-    }
-
-
-def _packing(spec: ClusterSpec, options: Options) -> dict[str, Any]:
-    """Return what makes a profile pack.
-
-    A resource that is not listed counts for nothing, so every name that any pool advertises is. Of
-    these only the ones that a pod asks for count for it. A scheduler that looks at a sample of the
-    nodes misses the fullest one, and the default spreading over hosts would work against packing.
-    """
-    fit = {"name": "NodeResourcesFit", "weight": options["scoreWeight"]}
-    weights = options["weights"]
-    names = sorted({name for pool in spec.pools for name in pool.prediction.capacity})
-    resources = [{"name": name, "weight": weights["gpu"]} for name in names]
-    resources += [{"name": name, "weight": weights[name]} for name in ("cpu", "memory")]
-    return {
-        "percentageOfNodesToScore": 100,
-        "plugins": {"multiPoint": {"enabled": [fit]}},  # replaces the default weight, 1
-        "pluginConfig": [
-            {
-                "name": "NodeResourcesFit",
-                "args": {"scoringStrategy": {"type": "MostAllocated", "resources": resources}},
-            },
-            {
-                "name": "PodTopologySpread",
-                "args": {"defaultingType": "List", "defaultConstraints": []},
-            },
-        ],
-    }
 
 
 def _access(namespace: str) -> list[KubeObject]:

@@ -1,4 +1,4 @@
-"""Checks of the second scheduler: whether it does anything, and whom it gets in the way of."""
+"""Checks of the packing scheduler: whether it does anything, and whom it gets in the way of."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
 from gpugen.components.scheduler import COMPONENT_NAME
+from gpugen.components.scheduler.main import IN_MAIN, is_main
+from gpugen.components.scheduler.packing import MAIN
 from gpugen.model.finding import ROOT, Severity
 from gpugen.model.spec import ClusterSpec
 
 AT = ROOT / "components" / COMPONENT_NAME
 KEEPS_PODS_AWAY = frozenset({"NoSchedule", "NoExecute"})
+OF_SECOND = ("replicas", "resources", "annotations")  # options of its Deployment
 
 
 @check("scheduler-double-booking", "GG-22", severity=Severity.WARNING, component=COMPONENT_NAME)
@@ -21,6 +24,8 @@ def double_booking(spec: ClusterSpec) -> Iterator[Problem]:
     with UnexpectedAdmissionError or OutOfnvidia.com/gpu. A taint of the pool keeps the pods away
     that do not tolerate it; those that do should all name this scheduler.
     """
+    if is_main(spec, spec.options[COMPONENT_NAME]):
+        return
     name = spec.options[COMPONENT_NAME]["schedulerName"]
     for pool in spec.pools:
         if not any(taint.effect in KEEPS_PODS_AWAY for taint in pool.taints):
@@ -29,8 +34,8 @@ def double_booking(spec: ClusterSpec) -> Iterator[Problem]:
                 f"pool {pool.name!r} has no taint that keeps pods away, so the main scheduler "
                 f"fills its nodes beside {name!r}: they can give the same GPU to two pods",
                 "give the pool a taint (effect NoSchedule) and let the pods that tolerate it name "
-                f"schedulerName: {name}; where the distribution allows it, configuring the main "
-                "scheduler is the better way",
+                f"schedulerName: {name}; where the distribution allows it, name the hosts of the "
+                "control plane (controlPlane.hosts): the main scheduler then packs itself",
             )
 
 
@@ -38,7 +43,7 @@ def double_booking(spec: ClusterSpec) -> Iterator[Problem]:
     "scheduler-without-bin-packing", "GG-22", severity=Severity.WARNING, component=COMPONENT_NAME
 )
 def without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
-    """Without bin packing the second scheduler places pods exactly as the main one does."""
+    """Without bin packing a profile of its own places pods exactly as the main one does."""
     options = spec.options[COMPONENT_NAME]
     if options["binPacking"]:
         return
@@ -63,3 +68,72 @@ def weights_without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
                 f"{key} has no effect with binPacking: false",
                 f"leave {key} out, or set binPacking: true",
             )
+
+
+@check("scheduler-name-of-main", component=COMPONENT_NAME)
+def name_of_main(spec: ClusterSpec) -> Iterator[Problem]:
+    """Two schedulers that serve one name both bind its pods, without seeing each other."""
+    options = spec.options[COMPONENT_NAME]
+    if options["schedulerName"] == MAIN and not is_main(spec, options):
+        yield (
+            AT / "schedulerName",
+            f"{MAIN!r} is what the main scheduler serves; a second one needs a name of its own",
+            "take another name, or name the hosts of the control plane (controlPlane.hosts)",
+        )
+
+
+@check("scheduler-main-without-hosts", component=COMPONENT_NAME)
+def main_without_hosts(spec: ClusterSpec) -> Iterator[Problem]:
+    """The main scheduler is configured by a file on every host of the control plane."""
+    if spec.options[COMPONENT_NAME]["mode"] == IN_MAIN and not spec.control_plane.hosts:
+        yield (
+            AT / "mode",
+            "mode: main configures the main scheduler, but no host of the control plane is named",
+            "name all of them under controlPlane: {hosts: [...]}, or write mode: second",
+        )
+
+
+@check("scheduler-main-not-configurable", "DIST-12", component=COMPONENT_NAME)
+def main_not_configurable(spec: ClusterSpec) -> Iterator[Problem]:
+    """The distribution takes no configuration of the main scheduler from a file on its hosts.
+
+    Source: the distribution's row in the catalogue, and the vendors' documentation it names.
+    """
+    row = spec.kubernetes.distribution
+    options = spec.options[COMPONENT_NAME]
+    if not is_main(spec, options) or "main" in row.row["scheduler"]:
+        return
+    instead = row.row["scheduler"].get("instead", "run a second scheduler")
+    yield (
+        AT / "mode" if options["mode"] == IN_MAIN else spec.control_plane.at / "hosts",
+        f"the main scheduler of {row.id!r} is not configured by a file on its hosts",
+        f"{instead}; or leave controlPlane out, and a second scheduler packs",
+    )
+
+
+@check("scheduler-option-of-second", component=COMPONENT_NAME, at_key=True)
+def option_of_second(spec: ClusterSpec) -> Iterator[Problem]:
+    """Replicas, resources and annotations are those of a second scheduler's Deployment."""
+    stated = spec.stated["components"][COMPONENT_NAME]
+    if not is_main(spec, spec.options[COMPONENT_NAME]) or not isinstance(stated, dict):
+        return
+    for key in OF_SECOND:
+        if key in stated:
+            yield (
+                AT / key,
+                f"{key} has no effect: the main scheduler packs, and no second one is rendered",
+                f"leave {key} out, or write mode: second",
+            )
+
+
+@check("scheduler-digest-of-second", component=COMPONENT_NAME, at_key=True)
+def digest_of_second(spec: ClusterSpec) -> Iterator[Problem]:
+    """A digest pins an image; where the distribution's own scheduler packs, none is used."""
+    row = spec.kubernetes.distribution.row["scheduler"].get("main", {})
+    is_used = not is_main(spec, spec.options[COMPONENT_NAME]) or "inProcess" in row
+    if COMPONENT_NAME in spec.images.digests and not is_used:
+        yield (
+            spec.images.at / "digests" / COMPONENT_NAME,
+            "the digest has no effect: the main scheduler packs, by the image of the distribution",
+            "leave the digest out, or write mode: second",
+        )

@@ -1,0 +1,61 @@
+"""Bin packing in the main scheduler: which mode is meant, and the variables of the host role.
+
+What differs between distributions stands in their rows of the catalogue, under scheduler.main.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpugen import kube
+from gpugen.components import Options
+from gpugen.components.scheduler import packing
+from gpugen.model.plan import Contribution
+from gpugen.model.spec import ClusterSpec
+
+ROLE = "kube_scheduler"
+PREFIX = f"{ROLE}_"
+IN_MAIN, SECOND = "main", "second"
+
+
+def is_main(spec: ClusterSpec, options: Options) -> bool:
+    """Tell whether the main scheduler packs, or a second one beside it.
+
+    Without a word it is the main one where its hosts are named and there is something to pack.
+    """
+    if options["mode"] == "auto":
+        return bool(spec.control_plane.hosts) and bool(options["binPacking"])
+    return bool(options["mode"] == IN_MAIN)
+
+
+def contribution(spec: ClusterSpec, options: Options) -> Contribution:
+    """Return the host role and its variables; nothing where the distribution has no way for it."""
+    row = spec.kubernetes.distribution.row["scheduler"]
+    if "main" not in row:
+        return Contribution()
+    own = {
+        "configuration": packing.of_main(spec, options),
+        "version": spec.kubernetes.version,
+        "kubectl": _kubectl(spec),
+        **_places(row["main"]),
+    }
+    if "inProcess" in row["main"]:  # no program of the scheduler lies on the host
+        own["image"] = kube.image(spec, "scheduler")
+    variables = {f"{PREFIX}{name}": value for name, value in sorted(own.items())}
+    return Contribution(control_plane_variables=variables, roles=(ROLE,))
+
+
+def _kubectl(spec: ClusterSpec) -> list[str]:
+    """Return the command line of kubectl on the host itself."""
+    row = spec.kubernetes.distribution.row
+    return [*row["kubectl"].split(), f"--kubeconfig={row['kubeconfig']}"]
+
+
+def _places(main: dict[str, Any]) -> dict[str, Any]:
+    """Return what the row says, in the role's words; the role has defaults for what it does not."""
+    own = {"mode": main["mode"], "file": main["file"], "flag_file": main["flagFile"]}
+    if "lines" in main:
+        own["lines"] = main["lines"].replace("{file}", main["file"])
+    names = {"patchFolder": "patch_folder", "unit": "unit", "interrupts": "interrupts"}
+    own |= {name: main[key] for key, name in names.items() if key in main}
+    return own | ({"in_process": main["inProcess"]} if "inProcess" in main else {})

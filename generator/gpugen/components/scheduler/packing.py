@@ -1,0 +1,79 @@
+"""The KubeSchedulerConfiguration that packs GPUs, of the main scheduler or of a second one.
+
+kubescheduler.config.k8s.io/v1 is what every minor reads that gpugen renders for (1.25 and newer).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpugen.components import Options
+from gpugen.model.spec import ClusterSpec
+
+MAIN = "default-scheduler"  # the profile of pods that name no scheduler
+_HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+def of_second(spec: ClusterSpec, options: Options, lease: str) -> dict[str, Any]:
+    """Return the configuration of a second scheduler. lease: which of its replicas leads."""
+    return {
+        **_HEAD,
+        "leaderElection": {
+            "leaderElect": True,
+            "resourceLock": "leases",
+            "resourceName": lease,
+            "resourceNamespace": spec.namespaces.controllers,
+        },
+        "profiles": [_profile(spec, options)],
+    }
+
+
+def of_main(spec: ClusterSpec, options: Options) -> dict[str, Any]:
+    """Return the configuration of the main scheduler, as far as the spec decides it.
+
+    A file replaces what flags said: it has to name the kubeconfig, and turns the profiling off that
+    distributions turn off by a flag. Source: kubernetes v1.36.3, cmd/kube-scheduler/app/options.
+    """
+    own = _profile(spec, options)
+    others = [] if own["schedulerName"] == MAIN else [{"schedulerName": MAIN}]
+    row = spec.kubernetes.distribution.row["scheduler"]
+    return {
+        **_HEAD,
+        "clientConnection": {"kubeconfig": row["kubeconfig"]},
+        "enableProfiling": False,
+        "leaderElection": {"leaderElect": True},
+        "profiles": [*others, own],
+    }
+
+
+def _profile(spec: ClusterSpec, options: Options) -> dict[str, Any]:
+    profile: dict[str, Any] = {"schedulerName": options["schedulerName"]}
+    return profile | _packing(spec, options) if options["binPacking"] else profile
+
+
+def _packing(spec: ClusterSpec, options: Options) -> dict[str, Any]:
+    """Return what makes a profile pack.
+
+    A resource that is not listed counts for nothing, so every name that any pool advertises is. Of
+    these only the ones that a pod asks for count for it. A scheduler that looks at a sample of the
+    nodes misses the fullest one, and the default spreading over hosts would work against packing.
+    """
+    fit = {"name": "NodeResourcesFit", "weight": options["scoreWeight"]}
+    weights = options["weights"]
+    names = sorted({name for pool in spec.pools for name in pool.prediction.capacity})
+    resources = [{"name": name, "weight": weights["gpu"]} for name in names]
+    resources += [{"name": name, "weight": weights[name]} for name in ("cpu", "memory")]
+    return {
+        "percentageOfNodesToScore": 100,
+        "plugins": {"multiPoint": {"enabled": [fit]}},  # replaces the default weight, 1
+        "pluginConfig": [
+            {
+                "name": "NodeResourcesFit",
+                "args": {"scoringStrategy": {"type": "MostAllocated", "resources": resources}},
+            },
+            {
+                "name": "PodTopologySpread",
+                "args": {"defaultingType": "List", "defaultConstraints": []},
+            },
+        ],
+    }
