@@ -6,9 +6,11 @@ probe.py QUESTIONS, a JSON object; every key may be absent:
   packages: patterns -> {name: {"version": str, "held": bool}} of what is installed
   units: names -> {unit: {"LoadState", "ActiveState", "UnitFileState", "ActiveEnterTimestamp"}}
   commands: name -> argv -> {name: {"rc": int, "out": str, "err": str}}; 127 where there is none
+  users: patterns of device files -> [{"pid": int, "name": str}] of processes that have one open
 Prints the same keys with their answers, as JSON. Runs on Python 3.8 and newer.
 """
 
+import fnmatch
 import glob
 import json
 import os
@@ -39,10 +41,10 @@ def run(argv):
 def file(path):
     """Read a file; None where there is none."""
     try:
-        with open(path, "rb") as opened:
-            text = opened.read().decode("utf-8", "replace")
-            return {"text": text, "mtime": os.fstat(opened.fileno()).st_mtime}
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        with open(path, "rb") as own:
+            text = own.read().decode("utf-8", "replace")
+            return {"text": text, "mtime": os.fstat(own.fileno()).st_mtime}
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ProcessLookupError):
         return None
 
 
@@ -67,6 +69,25 @@ def units(names):
     return {name: state for name, state in zip(names, shown)}
 
 
+def opened(pid):
+    """List the files that a process has open; none where it has ended."""
+    folder = "/proc/%s/fd" % pid
+    try:
+        return [os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)]
+    except OSError:
+        return []
+
+
+def users(patterns):
+    """List the processes that have a matching file open, by pid and name."""
+    found = []
+    for pid in sorted(filter(str.isdigit, os.listdir("/proc")), key=int):
+        if any(fnmatch.fnmatch(path, each) for path in opened(pid) for each in patterns):
+            name = file("/proc/%s/comm" % pid) or {"text": ""}
+            found.append({"pid": int(pid), "name": name["text"].strip()})
+    return found
+
+
 def main(questions):
     """Answer what is asked."""
     answers = {}
@@ -80,6 +101,8 @@ def main(questions):
         answers["units"] = units(questions["units"])
     if "commands" in questions:
         answers["commands"] = {name: run(argv) for name, argv in questions["commands"].items()}
+    if questions.get("users"):
+        answers["users"] = users(questions["users"])
     return answers
 
 
