@@ -36,6 +36,7 @@ def system() -> Iterator[Package]:
     yield Package("python3-dnf-plugin-versionlock", "4.3.0")
     yield Package("infiniband-diags", "51.0")
     yield Package("libibumad", "51.0")
+    yield Package("bash", "5.1.8", provides=["/bin/sh"])
 
 
 def vendor() -> Iterator[Package]:

@@ -35,7 +35,7 @@ SCRIPT = """\
 mkdir -m 700 -p /srv/gpg /srv/tmp /srv/db /srv/top
 gpg --homedir /srv/gpg --batch --quiet --import /srv/secret.asc
 rpmbuild --quiet -bb /srv/*.spec
-rpmsign --addsign /srv/top/RPMS/*/*.rpm >/dev/null 2>/srv/signing || { cat /srv/signing >&2; exit 1; }
+rpmsign --addsign /srv/top/RPMS/*/*.rpm >/srv/signing 2>&1 || { cat /srv/signing; exit 1; }
 gpgconf --homedir /srv/gpg --kill all
 for folder in $(find /srv/repositories -name list -printf '%h\\n'); do
   while read -r name; do cp /srv/top/RPMS/*/"$name" "$folder/"; done <"$folder/list"
@@ -85,7 +85,9 @@ class Package:
             "Conflicts": self.conflicts,
         }
         lines = [f"{tag}: {value}" for tag, values in head.items() for value in values]
-        modes = {path: 755 if any(x in path for x in deb.EXECUTABLE) else 644 for path in self.files}
+        modes = {
+            path: 755 if any(x in path for x in deb.EXECUTABLE) else 644 for path in self.files
+        }
         return "\n".join(
             [
                 *lines,
@@ -93,7 +95,8 @@ class Package:
                 *(_written(path, text) for path, text in self.files.items()),
                 *(f"%{name}\n{text}" for name, text in self.scripts.items()),
                 "%files",
-                *(f"%attr({mode},root,root) /{path}" for path, mode in modes.items()),
+                *(f"%dir /{path}" for path in sorted(sources)),
+                *(f"%attr({_mode(path)},root,root) /{path}" for path in self.files),
                 "",
             ]
         )
@@ -175,6 +178,10 @@ def _stream(name: str, stream: str, rpms: list[str], architecture: str) -> dict[
             "artifacts": {"rpms": rpms},
         },
     }
+
+
+def _mode(path: str) -> str:
+    return "755" if any(part in path for part in deb.EXECUTABLE) else "644"
 
 
 def _written(path: str, text: str) -> str:
