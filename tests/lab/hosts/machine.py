@@ -26,10 +26,11 @@ Service=lab-kubelet.service
 
 """
 WANTED = "[Unit]\nWants={}\n"
-# An empty unit is a masked one. Each of these watches files, and the kernel lets the one user of
-# all nodes have 128 watches (fs.inotify.max_user_instances).
-MASKED = dict.fromkeys(
-    (f"etc/systemd/system/systemd-ask-password-{name}.path" for name in ("console", "wall")), ""
+# An empty unit is a masked one. Each of these watches files, of which there are few (watches.py).
+MASKED = (
+    "systemd-ask-password-console.path",
+    "systemd-ask-password-wall.path",
+    "systemd-logind.service",
 )
 PRIVATE = {  # of the roles: where they read the machine
     "__gpu_prerequisites_sysfs": f"/{TREE}/sys",
@@ -65,7 +66,7 @@ def files(own: Machine, base: Path) -> dict[str, str]:
     """Return the files that make a node of the base tree this machine."""
     wanted = ["fake-nvidia-load.service", *(["lab-kubelet.socket"] if own.has_kubelet else [])]
     return {
-        **MASKED,
+        **{f"etc/systemd/system/{unit}": "" for unit in MASKED},
         "etc/tmpfiles.d/lab.conf": TMPFILES,
         "etc/systemd/system/fake-nvidia-load.service": text("load.service"),
         "etc/systemd/system/lab-kubelet.socket": KUBELET,

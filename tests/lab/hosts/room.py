@@ -14,6 +14,7 @@ from pathlib import Path
 from lab.cluster.programs import Program
 from lab.hosts import base, cgroups, deb, el, machine, standins
 from lab.hosts.node import Node, Switch, dress
+from lab.hosts.watches import room_for
 
 BRIDGE = "lab"
 NET = "10.77.0"  # private to the namespace, so it clashes with nothing
@@ -72,10 +73,11 @@ class Room:
         """Boot nodes at once and wait until all are up."""
         for each in machines.values():
             self._provide(each.system)
-        nodes = {name: self._start(name, each) for name, each in machines.items()}
-        self._nodes.update(nodes)
-        for node in nodes.values():
-            node.wait()
+        with room_for(len(machines)):
+            nodes = {name: self._start(name, each) for name, each in machines.items()}
+            self._nodes.update(nodes)
+            for node in nodes.values():
+                node.wait()
         return nodes
 
     def stop(self, nodes: Iterable[Node]) -> None:
