@@ -25,6 +25,12 @@ FILES = {
     "etc/dnf/plugins/debuginfo-install.conf": "[main]\nenabled=0\n",
     "usr/sbin/dracut": text("dracut"),
 }
+UNAME = f"""\
+#!/bin/sh
+# Stand-in: the kernel that runs is the distribution's.
+[ "$*" = -r ] && exec echo {KERNEL}
+exec /bin/uname "$@"
+"""
 KIND = base.Kind("el", PACKAGES, FILES)
 
 
@@ -52,7 +58,7 @@ def files(system_id: str, address: str) -> dict[str, str]:
         f"boot/initramfs-{KERNEL}.img": "",
         "boot/initramfs-0-rescue.img": "",
         f"usr/lib/modules/{KERNEL}/vmlinuz": "",
-        "usr/local/sbin/modprobe": text("modprobe"),
+        "usr/local/bin/uname": UNAME,
     }
 
 

@@ -85,9 +85,7 @@ class Package:
             "Conflicts": self.conflicts,
         }
         lines = [f"{tag}: {value}" for tag, values in head.items() for value in values]
-        modes = {
-            path: 755 if any(x in path for x in deb.EXECUTABLE) else 644 for path in self.files
-        }
+        sources = {str(Path(path).parent) for path in self.files if path.startswith("usr/src/")}
         return "\n".join(
             [
                 *lines,
