@@ -27,11 +27,7 @@ Service=lab-kubelet.service
 """
 WANTED = "[Unit]\nWants={}\n"
 # An empty unit is a masked one. Each of these watches files, of which there are few (watches.py).
-MASKED = (
-    "systemd-ask-password-console.path",
-    "systemd-ask-password-wall.path",
-    "systemd-logind.service",
-)
+MASKED = ("systemd-ask-password-console.path", "systemd-ask-password-wall.path")
 PRIVATE = {  # of the roles: where they read the machine
     "__gpu_prerequisites_sysfs": f"/{TREE}/sys",
     "__gpu_prerequisites_container_marker": "/run/lab-container",
