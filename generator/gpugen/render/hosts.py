@@ -12,7 +12,7 @@ from gpugen.model.tree import Tree
 from gpugen.render.hosts_readme import readme
 from gpugen.render.inventory import file_name, group, inert, text
 from gpugen.render.other_plays import remove, verify
-from gpugen.render.playbook import in_order, site
+from gpugen.render.playbook import CONTROL_PLANE, in_order, site
 from gpugen.render.yaml_text import header, yaml_file
 
 FOLDER = "ansible"
@@ -46,7 +46,7 @@ def render_hosts(spec: ClusterSpec, plan: Plan, tree: Tree) -> None:
 
 
 def group_variables(spec: ClusterSpec, plan: Plan) -> dict[str, dict[str, Any]]:
-    """Return the variables of all hosts and of each pool, by file name without suffix."""
+    """Return the variables of all hosts, pools and the control plane, by file name."""
     common: dict[str, Any] = {"gpugen_cluster": spec.name}
     if spec.description:
         common["gpugen_cluster_description"] = inert(spec.description)
@@ -56,6 +56,8 @@ def group_variables(spec: ClusterSpec, plan: Plan) -> dict[str, dict[str, Any]]:
     files = {"all": {**common, **plan.cluster_variables}}
     for pool in spec.pools:
         files[group(pool)] = _pool_variables(pool, plan)
+    if plan.control_plane_variables:
+        files[CONTROL_PLANE] = dict(plan.control_plane_variables)
     return files
 
 

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from gpugen.model.spec import ClusterSpec, HostLine, NodePool
-from gpugen.render.playbook import ALL_HOSTS
+from gpugen.render.playbook import ALL_HOSTS, CONTROL_PLANE
 from gpugen.render.yaml_text import Unsafe, yaml_file
 
 MOST_AS_YAML = 2_000  # lines; a range of hosts is one
@@ -28,7 +28,11 @@ def inventory(spec: ClusterSpec) -> dict[str, Any]:
         group(pool): {"hosts": {line.pattern: _own(line) for line in pool.hosts}}
         for pool in spec.pools
     }
-    return {"all": {"children": {ALL_HOSTS: {"children": pools}}}}
+    children: dict[str, Any] = {ALL_HOSTS: {"children": pools}}
+    if spec.control_plane.hosts:
+        own = {line.pattern: _own(line) for line in spec.control_plane.hosts}
+        children[CONTROL_PLANE] = {"hosts": own}
+    return {"all": {"children": children}}
 
 
 def file_name(spec: ClusterSpec) -> str:
@@ -69,7 +73,7 @@ def _as_json(value: object, indent: str = "", *, are_hosts: bool = False) -> str
 
 def _is_json(spec: ClusterSpec) -> bool:
     """Tell whether there are many lines, of which none holds text that only YAML can mark."""
-    lines = [line for pool in spec.pools for line in pool.hosts]
+    lines = [*(line for pool in spec.pools for line in pool.hosts), *spec.control_plane.hosts]
     if len(lines) <= MOST_AS_YAML:
         return False
     return not any(isinstance(value, Unsafe) for line in lines for value in _own(line).values())

@@ -39,11 +39,13 @@ def in_order(roles: Iterable[str]) -> list[str]:
 def site(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
     """Return the plays that bring hosts to the spec; tags are the roles' names."""
     ordered = [role for role in in_order(roles) if role != SCHEDULER]
-    found = [
-        play(spec, "Judge every host before any is touched", _judgement(ordered), facts=True),
-        play(spec, "Bring hosts to the spec, batch by batch", _work(ordered), rolls=True),
-    ]
-    return [*found, *([_control_plane(spec)] if SCHEDULER in roles else [])]
+    judge = play(spec, "Judge every host before any is touched", _judgement(ordered), facts=True)
+    work = play(spec, "Bring hosts to the spec, batch by batch", _work(ordered), rolls=True)
+    if SCHEDULER not in roles:
+        return [judge, work]
+    name = "Judge the control plane before any host is touched"
+    main = play(spec, name, _scheduler("preflight"), hosts=CONTROL_PLANE, facts=True)
+    return [judge, main, work, _control_plane(spec)]
 
 
 def play(
@@ -218,11 +220,16 @@ def _release(roles: Sequence[str]) -> list[Task]:
 
 
 def _control_plane(spec: ClusterSpec) -> dict[str, Any]:
-    steps = [entry(f"Judge by {SCHEDULER}", SCHEDULER, "preflight", "preflight")]
-    steps.append(entry(f"Run {SCHEDULER}", SCHEDULER, "converge", DISRUPTIVE))
     name = "Bring the main scheduler to the spec, one node at a time"
-    found = play(spec, name, steps, hosts=CONTROL_PLANE, facts=True, rolls=True)
+    steps = [*_scheduler("preflight"), *_scheduler("converge")]
+    found = play(spec, name, steps, hosts=CONTROL_PLANE, rolls=True)
     return {**found, "serial": 1}
+
+
+def _scheduler(step: str) -> list[Task]:
+    if step == "preflight":
+        return [entry(f"Judge by {SCHEDULER}", SCHEDULER, step, step)]
+    return [entry(f"Run {SCHEDULER}", SCHEDULER, step)]
 
 
 def entry(name: str, role: str, step: str, *tags: str) -> Task:
