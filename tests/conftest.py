@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import pytest
 from hypothesis import settings
 
+from cases import Cases
 from readers import crd, golang, programs
 from readers import crds as crd_sets
 from readers.table import Group, table
@@ -19,6 +20,7 @@ settings.register_profile("gpugen", deadline=None, derandomize="CI" in os.enviro
 settings.load_profile("gpugen")
 
 HOW = "python tests/readers/build.py"
+COUNTER = "cases"  # name of the plugin
 
 
 def _missing(name: str, group: Group, why: str = "it was not built") -> NoReturn:
@@ -33,9 +35,15 @@ def _missing(name: str, group: Group, why: str = "it was not built") -> NoReturn
     pytest.skip(message)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Count the cases of each reader."""
+    config.pluginmanager.register(Cases(config), COUNTER)
+
+
 @pytest.fixture(scope="session")
-def reader() -> Callable[[str], Path]:
+def reader(pytestconfig: pytest.Config) -> Callable[[str], Path]:
     """Return a function from a reader's name to its program."""
+    counter: Cases = pytestconfig.pluginmanager.get_plugin(COUNTER)
 
     def find(name: str) -> Path:
         group = table().build_of(name).group
@@ -45,19 +53,22 @@ def reader() -> Callable[[str], Path]:
             _missing(name, group, str(problem))
         if path is None:
             _missing(name, group)
+        counter.asked(name)
         return path
 
     return find
 
 
 @pytest.fixture(scope="session")
-def crds() -> Callable[[str], list[Path]]:
+def crds(pytestconfig: pytest.Config) -> Callable[[str], list[Path]]:
     """Return a function from the name of a CRD set to upstream's files."""
+    counter: Cases = pytestconfig.pluginmanager.get_plugin(COUNTER)
 
     def find(name: str) -> list[Path]:
         files = crd_sets.crds(name)
         if not files:
             _missing(f"crds-{name}", table().crd_set(name).group)
+        counter.asked(f"crds-{name}")
         return files
 
     return find
@@ -73,8 +84,9 @@ def judge_custom_resource(
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a run rewrite the trees that the golden tests compare with."""
+    """Let a run rewrite what it is compared with, or what it tells."""
     parser.addoption("--regold", action="store_true", help="rewrite golden trees; review the diff")
+    parser.addoption("--cases", metavar="FILE", help="write how many cases each reader judged")
 
 
 @pytest.hookimpl(optionalhook=True)

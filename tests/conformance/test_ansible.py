@@ -23,6 +23,8 @@ from gpugen.render.hosts import group, render_hosts
 from judges.tree import Rendered
 from specs import resolved
 
+pytestmark = pytest.mark.judged_by("ansible-core")
+
 ROOT = Path(__file__).parents[2]
 CLUSTERS = Workspace(ROOT).clusters()
 CANARY = "canary"
@@ -126,6 +128,7 @@ def linter() -> Path:
     return Path(found)
 
 
+@pytest.mark.judged_by("ansible-lint")
 @pytest.mark.slow
 @pytest.mark.parametrize("cluster", ["lab", "fleet-edge"])
 def test_lint(cluster: str, tmp_path: Path) -> None:

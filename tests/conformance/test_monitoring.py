@@ -156,7 +156,7 @@ def test_operator_takes_its_objects(
             assert item["spec"] == yaml.safe_load(text)
 
 
-def _panels(plan: Plan) -> Iterator[tuple[str, str]]:
+def panels(plan: Plan) -> Iterator[tuple[str, str]]:
     """Yield the queries of all dashboards, Grafana's variables replaced by what All means."""
     for placed in plan.objects:
         for name, text in placed.object.get("data", {}).items():
@@ -184,7 +184,7 @@ def test_panels_find_their_series(
                 "eval_time": "90m",
                 "exp_samples": [{"labels": "{}", "value": 1}],
             }
-            for title, query in _panels(plan)
+            for title, query in panels(plan)
         ],
     }
     promtool("test", "rules", _test_file(tmp_path, [], [case]))

@@ -55,6 +55,7 @@ def test_programs(tree: Rendered, judge: Callable[..., Any], reader: Find, tmp_p
     assert list(judge(tree, reader, tmp_path)) == []
 
 
+@pytest.mark.judged_by("kubernetes-validate")
 def test_schemas(tree: Rendered, judge_custom_resource: Callable[[Any], list[str]]) -> None:
     assert list(programs.schemas(tree, judge_custom_resource)) == []
 

@@ -234,7 +234,7 @@ def _idle(pool: NodePool) -> str:
     Utilisation is not measured per MIG instance, and on shared GPUs it reads 0 for each pod.
     """
     held = f'{{pool="{pool.name}",pod!=""}}'
-    labels = "pool, node, gpu, UUID, GPU_I_ID"
+    labels = "pool, node, gpu, UUID" + (", GPU_I_ID" if pool.mig.is_cut else "")
     if pool.mig.is_cut or metrics.is_shared(pool):
         whose = "" if metrics.is_shared(pool) else ", namespace, pod"
         return f"max by ({labels}{whose}) (DCGM_FI_PROF_GR_ENGINE_ACTIVE{held}) == 0"
