@@ -1,0 +1,68 @@
+"""Tuning of hosts: GPU settings, kernel command line, huge pages, limits; only what is stated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpugen.components import Component, Options
+from gpugen.model.plan import Contribution
+from gpugen.model.spec import ClusterSpec, NodePool
+from gpugen.model.tuning import Tuning
+
+ROLE = "gpu_tuning"
+WORDS = {True: "enabled", False: "disabled", None: ""}
+UNTOUCHED: tuple[Any, ...] = (None, "", [])
+
+
+def is_due(spec: ClusterSpec) -> bool:
+    """Tell whether any pool is tuned; ``tuning: {}`` counts, it takes former settings back."""
+    return any(pool.host.tuning is not None for pool in spec.pools)
+
+
+def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
+    """Return the role, and for every pool what its hosts are tuned to."""
+    return Contribution(
+        host_variables={pool.name: _variables(spec, pool) for pool in spec.pools}, roles=(ROLE,)
+    )
+
+
+def _variables(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
+    tuning = pool.host.tuning
+    if tuning is None:
+        return {}
+    row = spec.kubernetes.distribution.row
+    runtimes = [f"{unit}.service" for unit in row["runtime"]["units"]]
+    # The kubelet is a unit of its own, or part of the unit that runs everything.
+    kubelets = [row["kubeletUnit"]] if "kubeletUnit" in row else runtimes
+    stated = {
+        **_of_gpus(tuning),
+        **_of_kernel(tuning),
+        "memlock": tuning.memlock,
+        "nofile": tuning.nofile,
+        "runtime_services": runtimes if tuning.memlock or tuning.nofile else [],
+        "kubelet_services": kubelets if tuning.hugepages_2mi is not None else [],
+    }
+    return {f"{ROLE}_{name}": v for name, v in stated.items() if v not in UNTOUCHED}
+
+
+def _of_gpus(tuning: Tuning) -> dict[str, Any]:
+    return {
+        "power_limit_watts": tuning.power_limit_watts,
+        "locked_clocks_mhz": list(tuning.locked_clocks_mhz or ()),
+        "ecc": WORDS[tuning.ecc],
+        "compute_mode": tuning.compute_mode,
+        "acs": tuning.acs,
+        "gpu_direct_rdma": tuning.gpu_direct_rdma,
+    }
+
+
+def _of_kernel(tuning: Tuning) -> dict[str, Any]:
+    return {
+        "iommu": tuning.iommu,
+        "hugepages_2mi": tuning.hugepages_2mi,
+        "hugepages_1gi": tuning.hugepages_1gi,
+        "numa_balancing": WORDS[tuning.numa_balancing],
+    }
+
+
+COMPONENT = Component(contribute, is_due)
