@@ -91,7 +91,9 @@ def test_roles_are_copies() -> None:
     tree = rendered()
     for path in tree.below("ansible/roles"):
         assert tree[path] == (assets.roles() / path.removeprefix("ansible/roles/")).read_bytes()
-    assert roles_of(tree) == sorted(path.name for path in assets.roles().iterdir())
+    assert {"gpu_node", "gpu_prerequisites", "nvidia_container_toolkit", "nvidia_driver"} <= set(
+        roles_of(tree)
+    )
 
 
 def test_without_a_context_the_cluster_is_left_alone() -> None:
@@ -99,24 +101,6 @@ def test_without_a_context_the_cluster_is_left_alone() -> None:
     assert "gpu_node" not in roles_of(tree)
     names = [key for path in tree.below(VARIABLES) for key in loaded(tree, path)]
     assert not [name for name in names if name.startswith("gpu_node_")]
-
-
-def test_every_host_is_judged_before_any_is_touched() -> None:
-    judge, converge = loaded(rendered(), "ansible/site.yml")
-    entries = [task["ansible.builtin.import_role"]["tasks_from"] for task in judge["tasks"]]
-    assert entries == ["preflight"] * 3
-    assert "serial" not in judge
-    assert converge["max_fail_percentage"] == 0
-
-
-def test_what_interrupts_a_host_is_tagged_and_asked_for() -> None:
-    tasks = loaded(rendered(), "ansible/site.yml")[1]["tasks"]
-    (block,) = (task for task in tasks if "block" in task)
-    names = [step["name"] for step in block["block"]]
-    (reboot,) = (step for step in block["block"] if "ansible.builtin.reboot" in step)
-    assert reboot["tags"] == ["disruptive"]
-    assert names.index("Stop where no reboot is allowed") < names.index(reboot["name"])
-    assert variables(group="all")["gpugen_reboot"] is False
 
 
 def test_labels_of_the_pool_and_of_its_components() -> None:
@@ -244,9 +228,18 @@ def test_the_toolkit_honours_the_list_strategy() -> None:
 
 
 def test_the_readme_names_what_is_left_to_people() -> None:
-    text = rendered({"/kubernetes/distribution": "k3s"})["ansible/README.md"].decode()
-    assert "node-label: [gpugen/pool=a100] in /etc/rancher/k3s/config.yaml" in text
-    assert "gpugen_reboot=true" in text
+    text = rendered()["ansible/README.md"].decode()
+    assert "--node-labels=gpugen/pool=a100 in KUBELET_EXTRA_ARGS of /etc/default/kubelet" in text
+    assert "gpugen_allow_disruption=true" in text
+    assert "in batches of 1, then 10%" in text
+
+
+@pytest.mark.parametrize("distribution", ["k3s", "rke2"])
+def test_where_the_agent_reads_drop_ins_the_registration_is_ours(distribution: str) -> None:
+    tree = rendered({"/kubernetes/distribution": distribution})
+    assert "join again" not in tree["ansible/README.md"].decode()
+    file = loaded(tree, f"{VARIABLES}/all.yml")["gpu_node_registration_file"]
+    assert file == f"/etc/rancher/{distribution}/config.yaml.d/90-gpugen.yaml"
 
 
 def test_many_hosts_are_json_with_a_line_each() -> None:

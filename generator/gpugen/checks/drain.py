@@ -9,16 +9,15 @@ from gpugen.model.finding import ROOT, Severity
 from gpugen.model.spec import ClusterSpec
 
 
-@check("drain-without-effect", "DRV-15", severity=Severity.WARNING)
-def drain_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
-    """The plays do not drain nodes yet: where a node would have to be emptied, they stop.
+@check("drain-without-context", "DRV-15", severity=Severity.WARNING)
+def drain_without_context(spec: ClusterSpec) -> Iterator[Problem]:
+    """Plays drain nodes through kubectl, which needs a context; without one they stop there.
 
-    An installed driver is not changed, and a node not rebooted, while its kubelet runs. Source:
-    the roles nvidia_driver and gpu_node.
+    A driver is then not changed, and a host not rebooted, while its kubelet runs.
     """
-    if "drain" in spec.stated:
+    if "drain" in spec.stated and not spec.access.kubeconfig_context:
         yield (
             ROOT / "drain",
-            "drain has no effect: the plays of this version stop where a node must be emptied",
-            "drain the node by hand there, then run the play again",
+            "drain has no effect: the plays have no context by which to reach the cluster",
+            "write access: {kubeconfigContext: ...}, or remove drain",
         )

@@ -12,9 +12,11 @@ _HEAD = """\
 
 ```console
 $ ansible-playbook site.yml --check                # what would change
-$ ansible-playbook site.yml                        # all pools, one host first, then 10 % at a time
+$ ansible-playbook site.yml                        # all pools, in batches of {serial}
 $ ansible-playbook site.yml --limit {group}
 $ ansible-playbook site.yml --tags {tag}
+$ ansible-playbook verify.yml                      # proves the result, changes nothing
+$ ansible-playbook remove.yml -e gpugen_remove=true
 ```
 
 Run it here: `ansible.cfg` names inventory and roles. The hosts need Python 3.8 or newer and
@@ -24,9 +26,9 @@ A second run changes nothing.
 1. Every host is judged first, without a write. A host that does not fit is left out and told why.
 2. Batches of hosts are then brought to the spec; the first failure stops the play.
    `-e '{{"gpugen_serial": "50%"}}'` sets another size.
-3. An installed driver is not changed while the kubelet runs. Where the loaded driver is not the
-   wanted one, a reboot is due: under a running kubelet the play stops there; elsewhere it reboots
-   only with `-e gpugen_reboot=true`. What interrupts a host carries the tag `disruptive`.
+3. What interrupts a host needs your word: `rollout.allowDisruption` in the spec, or
+   `-e gpugen_allow_disruption=true`. {emptied}
+   What interrupts a host carries the tag `disruptive`.
 
 | tag, role | does |
 | --- | --- |
@@ -36,8 +38,20 @@ _ROLES = {
     "gpu_prerequisites": "system and GPUs judged; repositories, kernel headers, quiet updates",
     "nvidia_driver": "one exact driver, verified",
     "nvidia_container_toolkit": "the toolkit, known to containerd, verified",
-    "gpu_node": "labels and taints of the node; waits until its GPUs are advertised",
+    "nvidia_mig": "the layout of the GPUs, cut at every boot",
+    "nvidia_dcgm": "one host engine of DCGM",
+    "cuda_toolkit": "CUDA toolkits on the host itself",
+    "gpu_tuning": "power, clocks, kernel command line and limits",
+    "gpu_node": "labels and taints; cordon, drain, and the wait until GPUs are advertised",
+    "kube_scheduler": "bin packing in the main scheduler, one control-plane node at a time",
 }
+_EMPTIED = """\
+Such a node is cordoned and drained first,
+   verified after, and then uncordoned. If anything fails it stays cordoned, and the play stops; the
+   next run continues there. A node that somebody else cordoned stays cordoned."""
+_NOT_EMPTIED = """\
+Without `access.kubeconfigContext` nodes are not
+   drained: where a kubelet runs, the driver is not changed and the host not rebooted."""
 _REGISTRATION = """
 ## Nodes that join again
 
@@ -61,10 +75,13 @@ def readme(spec: ClusterSpec, roles: Sequence[str]) -> str:
         kubectl=f", and kubectl with the context `{spec.access.kubeconfig_context}`"
         if labels_nodes
         else "",
+        serial=", then ".join(str(size) for size in spec.rollout.serial),
+        emptied=_EMPTIED if labels_nodes else _NOT_EMPTIED,
         table="\n".join(f"| `{role}` | {_ROLES[role]} |" for role in roles),
     )
-    line = spec.kubernetes.distribution.row.get("registration", "")
-    if not labels_nodes or not line:
+    row = spec.kubernetes.distribution.row
+    line = row.get("registration", "")
+    if not labels_nodes or not line or "registrationFile" in row:
         return text
     lines = "\n".join(f"- `{line.replace('{pool}', pool.name)}`" for pool in spec.pools)
     return text + _REGISTRATION.format(lines=lines)

@@ -1,4 +1,4 @@
-"""The Kubernetes node of a host: labels, taints, and the wait for its GPUs to be advertised.
+"""The Kubernetes node of a host: labels, taints, cordon and drain, the wait for its GPUs.
 
 Labels of all components come to the role through the plan; only the pool's own are added here.
 """
@@ -10,7 +10,7 @@ from typing import Any
 from gpugen import gpu_access, kube
 from gpugen.components import Component, Options
 from gpugen.model.plan import Contribution
-from gpugen.model.spec import ClusterSpec, NodePool
+from gpugen.model.spec import ClusterSpec, MigManager, NodePool
 
 ROLE = "gpu_node"
 PLUGIN = "device-plugin"  # DaemonSets are called <component>-<pool>
@@ -32,6 +32,13 @@ def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
             "gpu_node_context": spec.access.kubeconfig_context,
             "gpu_node_cluster_uid": spec.access.cluster_uid,
             "gpu_node_namespace": spec.namespaces.agents,
+            "gpu_node_drain_timeout": spec.drain.timeout,
+            "gpu_node_drain_empty_dir": spec.drain.delete_empty_dir,
+            "gpu_node_drain_past_budgets": spec.drain.ignore_pod_disruption_budgets,
+            "gpu_node_kubelet_root": spec.kubernetes.distribution.kubelet_root,
+            "gpu_node_registration_file": spec.kubernetes.distribution.row.get(
+                "registrationFile", ""
+            ),
             "gpu_node_name": f"{{{{ {NAMES[spec.access.node_names]} | lower }}}}",
         },
         roles=(ROLE,),
@@ -39,6 +46,7 @@ def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
 
 
 def _variables(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
+    is_cut_by_host = pool.mig.manager is MigManager.HOST and pool.prediction.mig_config_name != ""
     is_cut_by_cluster = MIG_MANAGER in spec.options and gpu_access.is_paused_for_mig(pool)
     return {
         "gpu_node_taints": [
@@ -48,6 +56,7 @@ def _variables(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
         "gpu_node_plugin": f"{PLUGIN}-{pool.name}" if PLUGIN in spec.options else "",
         "gpu_node_resources": pool.prediction.capacity if PLUGIN in spec.options else {},
         "gpu_node_mig_manager": f"{MIG_MANAGER}-{pool.name}" if is_cut_by_cluster else "",
+        "gpu_node_mig_is_hosts": is_cut_by_host,
     }
 
 

@@ -43,6 +43,7 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     if not pools:
         return Contribution()
     clients = kube.yaml_text({"version": "v1", "systemd-services": options["hostServices"]})
+    checksums = {pool.name: _checksum(pool, clients) for pool in pools}
     objects = [
         *_access(spec),
         Placed(
@@ -55,13 +56,23 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
         config = kube.config_map(
             f"mig-config-{pool.name}", spec.namespaces.agents, {"config.yaml": layout}
         )
-        agent = _agent(spec, pool, options, kube.checksum(layout, clients))
+        agent = _agent(spec, pool, options, checksums[pool.name])
         objects += [Placed(Wave.DEVICES, item, pool.name) for item in (config, agent)]
     return Contribution(
         objects=tuple(objects),
         node_labels={pool.name: {CONFIG_LABEL: pool.prediction.mig_config_name} for pool in pools},
         initial_labels={pool.name: dict.fromkeys(PAUSED_LABELS, "true") for pool in pools},
+        host_variables={
+            name: {"gpu_node_mig_checksum": checksum}
+            for name, checksum in checksums.items()
+            if spec.access.kubeconfig_context
+        },
     )
+
+
+def _checksum(pool: NodePool, clients: str) -> str:
+    """Return what the pod of a manager carries that knows the pool's layout."""
+    return kube.checksum(kube.yaml_text(pool.prediction.mig_config), clients)
 
 
 def _access(spec: ClusterSpec) -> list[Placed]:
