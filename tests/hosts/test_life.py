@@ -1,15 +1,20 @@
-"""A host from its first check to up- and downgrades, in the order in which a user gets there.
+"""A host from its first check to its removal, in the order in which a user gets there.
 
 Each step is run once and keeps what it saw; a test asks for its step, which asks for those before.
+Rules: GEN-04, GEN-05, GEN-10, DRV-02, DRV-04, DRV-13 to DRV-16, DRV-22, DRV-23, CTK-01, CTK-21.
+GPUGEN_LAB_SEED sets the moment at which a play is killed; a failure tells the one that led to it.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import random
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pytest
 
@@ -30,7 +35,9 @@ DRIVER = (
     *("nvidia-open", "nvidia-driver-cuda", "nvidia-kernel-open-dkms", "nvidia-persistenced"),
     *("libcuda1", "libnvidia-ptxjitcompiler1", "firmware-nvidia-gsp"),
 )
-MAY_REBOOT = {**ALL_AT_ONCE, **REBOOT}
+ALLOWED = {**ALL_AT_ONCE, **REBOOT}
+REMOVE = {**ALLOWED, "gpugen_remove": True}
+SEED = int(os.environ.get("GPUGEN_LAB_SEED") or random.SystemRandom().randrange(10**6))
 PLAIN, KUBE = "plain", "kube"  # a host without a kubelet, and one whose kubelet runs
 ONE = ("--limit", f"{PLAIN}.lab.example")  # most steps need no second host
 
@@ -45,11 +52,11 @@ class Step:
     versions: Mapping[str, Mapping[str, str]]
     loaded: Mapping[str, str]
     boots: Mapping[str, str]
+    packages: Mapping[str, str]  # of the first host
 
     def difference(self, node: str) -> set[str]:
         """Return the paths that the play changed on a host."""
-        before, after = self.before[node], self.after[node]
-        return {path for path in before | after if before.get(path) != after.get(path)}
+        return unlike(self.before[node], self.after[node])
 
 
 class Life:
@@ -65,10 +72,10 @@ class Life:
         own = spec(self.room, self.nodes.values(), driver=driver, toolkit=toolkit)
         self.checkout.render(own)
 
-    def step(self, *arguments: str, extra: Mapping[str, object] = ALL_AT_ONCE) -> Step:
-        """Run the play and look."""
+    def step(self, *arguments: str, **options: Any) -> Step:
+        """Run a playbook and look."""
         before = {name: node.changes() for name, node in self.nodes.items()}
-        run = self.checkout.play(*arguments, extra=extra)
+        run = self.checkout.play(*arguments, **options)
         nodes = self.nodes.items()
         return Step(
             run,
@@ -77,6 +84,7 @@ class Life:
             {name: node.versions() for name, node in nodes},
             {name: _loaded(node) for name, node in nodes},
             {name: node.run("cat", "/proc/sys/kernel/random/boot_id") for name, node in nodes},
+            self.nodes[PLAIN].packages(),
         )
 
     @cached_property
@@ -134,34 +142,61 @@ class Life:
         """Other versions, while somebody computes on the GPUs."""
         assert self.new_check
         self.nodes[PLAIN].sh("echo 4711 >/run/fake-nvidia/apps")
-        step = self.step("--tags", "preflight,nvidia_driver", *ONE, extra=MAY_REBOOT)
+        step = self.step("--tags", "preflight,nvidia_driver", *ONE, extra=ALLOWED)
         self.nodes[PLAIN].sh("rm /run/fake-nvidia/apps")
         return step
 
     @cached_property
     def held_back(self) -> Step:
-        """Other versions without leave to reboot."""
+        """Other versions without the word that lets the play interrupt hosts."""
         assert self.busy
         return self.step()
 
     @cached_property
     def upgraded(self) -> Step:
-        """The run that may reboot goes on where the last one stopped."""
+        """The run that may interrupt the host."""
         assert self.held_back
-        return self.step(*ONE, extra=MAY_REBOOT)
+        return self.step(*ONE, extra=ALLOWED)
 
     @cached_property
     def downgraded(self) -> Step:
         """Back to the former versions in one run."""
         assert self.upgraded
         self.render(OLD, OLD_TOOLKIT)
-        return self.step(*ONE, extra=MAY_REBOOT)
+        return self.step(*ONE, extra=ALLOWED)
+
+    @cached_property
+    def killed(self) -> Step:
+        """Another upgrade, killed while it changes the host."""
+        assert self.downgraded
+        self.render(NEW, NEW_TOOLKIT)
+        last = self.upgraded.run[PLAIN]
+        moment = random.Random(SEED).randint(last.first_write, last.module_runs)
+        return self.step(*ONE, extra=ALLOWED, kill_at=moment)
+
+    @cached_property
+    def healed(self) -> Step:
+        """The run after it."""
+        assert self.killed
+        return self.step(*ONE, extra=ALLOWED)
 
     @cached_property
     def last_rerun(self) -> Step:
         """A run after all that."""
-        assert self.downgraded
-        return self.step(*ONE, extra=MAY_REBOOT)
+        assert self.healed
+        return self.step(*ONE, extra=ALLOWED)
+
+    @cached_property
+    def kept(self) -> Step:
+        """Removal without the word for it."""
+        assert self.last_rerun
+        return self.step(*ONE, playbook="remove.yml")
+
+    @cached_property
+    def removed(self) -> Step:
+        """Removal."""
+        assert self.kept
+        return self.step(*ONE, playbook="remove.yml", extra=REMOVE)
 
 
 def _loaded(node: Node) -> str:
@@ -267,18 +302,17 @@ def test_busy_gpus_are_refused_before_any_change(life: Life) -> None:
     )
 
 
-def test_without_leave_to_reboot_the_play_stops_in_front_of_it(life: Life) -> None:
+def test_without_the_word_no_host_is_interrupted(life: Life) -> None:
     step = life.held_back
-    assert step.versions[PLAIN]["nvidia-open"] == f"={NEW}-1"
-    assert step.loaded[PLAIN] == OLD
-    assert step.boots[PLAIN] == life.converged.boots[PLAIN]
-    assert step.run[PLAIN].messages == (
-        "plain.lab.example: reboot due: run again with -e gpugen_reboot=true, or reboot the host "
-        "yourself",
-    )
+    assert step.run[PLAIN].changed == ()
+    assert step.difference(PLAIN) == set()
+    (message,) = step.run[PLAIN].messages
+    assert message.startswith("plain.lab.example: DRV-15: to be interrupted for ")
+    assert f"driver {OLD} -> {NEW}" in message
+    assert "gpugen_allow_disruption=true" in message
 
 
-def test_the_next_run_reboots_and_goes_on(life: Life) -> None:
+def test_an_upgrade_reboots_and_goes_on(life: Life) -> None:
     step = life.upgraded
     assert step.run.code == 0, step.run.output
     assert step.boots[PLAIN] != life.held_back.boots[PLAIN]
@@ -294,5 +328,38 @@ def test_a_downgrade_is_one_run(life: Life) -> None:
 
 
 def test_after_up_and_down_the_host_is_as_it_was(life: Life) -> None:
-    before, after = life.converged.after[PLAIN], life.last_rerun.after[PLAIN]
-    assert {path for path in before | after if before.get(path) != after.get(path)} == set()
+    assert unlike(life.converged.after[PLAIN], life.downgraded.after[PLAIN]) == set()
+
+
+def test_the_run_after_a_killed_one_finishes_its_work(life: Life) -> None:
+    assert life.killed.run.code in {-9, 0}, (SEED, life.killed.run.output)
+    assert life.healed.run.code == 0, (SEED, life.healed.run.output)
+    assert life.healed.versions[PLAIN] == wanted(NEW, NEW_TOOLKIT), SEED
+    assert life.healed.loaded[PLAIN] == NEW, SEED
+    assert unlike(life.upgraded.after[PLAIN], life.healed.after[PLAIN]) == set(), SEED
+
+
+def test_nothing_is_removed_without_the_word_for_it(life: Life) -> None:
+    step = life.kept
+    assert step.run.code == 2
+    assert step.difference(PLAIN) == set()
+    assert "gpugen_remove=true" in step.run[PLAIN].messages[0]
+
+
+def test_after_removal_the_host_equals_its_snapshot(life: Life) -> None:
+    step = life.removed
+    assert step.run.code == 0, step.run.output
+    assert step.packages == life.fresh_check.packages
+    assert unlike(life.fresh_check.before[PLAIN], step.after[PLAIN]) - PACKAGING == set()
+    assert step.loaded[PLAIN] == ""
+
+
+PACKAGING = {  # of dpkg and apt: the same packages in another order, and marks of those gone
+    *("var/lib/dpkg/status", "var/lib/dpkg/status-old", "var/lib/apt/extended_states"),
+    "var/lib/dpkg/available",
+}
+
+
+def unlike(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
+    """Return the paths that differ."""
+    return {path for path in before | after if before.get(path) != after.get(path)}

@@ -87,12 +87,16 @@ class Node:
 
     def versions(self) -> dict[str, str]:
         """Return the vendor's installed packages: name -> version, behind ``=`` if it is held."""
+        return {n: v for n, v in self.packages().items() if "nvidia" in n or "cuda" in n}
+
+    def packages(self) -> dict[str, str]:
+        """Return all installed packages: name -> version, behind ``=`` if it is held."""
         show = ["dpkg-query", "--show", "--showformat=${db:Status-Abbrev}|${Package}|${Version}\n"]
         rows = [line.split("|") for line in self.run(*show).splitlines()]
         return {
             name: ("=" if state[0] == "h" else "") + version
             for state, name, version in rows
-            if state[1] == "i" and ("nvidia" in name or "cuda" in name)
+            if state[1] == "i"
         }
 
     def stop(self) -> None:

@@ -24,17 +24,22 @@ DOMAIN = "lab.example"
 CALLBACKS = Path(__file__).parent / "callbacks"
 PATIENCE = 400  # seconds for a play; the machine may be shared
 ALL_AT_ONCE = {"gpugen_serial": "100%"}
-REBOOT = {"gpugen_reboot": True}
+REBOOT = {"gpugen_allow_disruption": True}  # the word that lets a play interrupt a host
 
 
 @dataclass(frozen=True, slots=True)
 class HostRun:
-    """What a play did to one host. messages: of failed tasks."""
+    """What a play did to one host.
+
+    messages: of failed tasks. modules: starts of modules by task. first_write: how many there
+    were when the first task had changed something, 0 where none did.
+    """
 
     changed: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
     is_failed: bool = False
     modules: Mapping[str, int] = field(default_factory=dict)
+    first_write: int = 0
 
     @property
     def module_runs(self) -> int:
@@ -176,13 +181,20 @@ def _hosts(record: Path) -> dict[str, HostRun]:
     entries = [json.loads(line) for line in lines]
     names = {entry["host"] for entry in entries if entry.get("host")}
     recap: dict[str, Any] = next((e["hosts"] for e in entries if e["event"] == "recap"), {})
-    tasks = [entry for entry in entries if entry["event"] == "task"]
     return {
-        name: HostRun(
-            tuple(t["task"] for t in tasks if t["host"] == name and t["status"] == "changed"),
-            tuple(t["message"] for t in tasks if t["host"] == name and t["status"] == "failed"),
-            bool(recap.get(name, {}).get("failures") or recap.get(name, {}).get("unreachable")),
-            Counter(e["task"] for e in entries if e["event"] == "module" and e["host"] == name),
-        )
+        name: _host([entry for entry in entries if entry.get("host") == name], recap.get(name, {}))
         for name in names
     }
+
+
+def _host(entries: list[dict[str, Any]], recap: Mapping[str, Any]) -> HostRun:
+    tasks = [entry for entry in entries if entry["event"] == "task"]
+    changes = (n for n, e in enumerate(entries) if e.get("status") == "changed")
+    before = entries[: next(changes, 0)]
+    return HostRun(
+        tuple(task["task"] for task in tasks if task["status"] == "changed"),
+        tuple(task["message"] for task in tasks if task["status"] == "failed"),
+        bool(recap.get("failures") or recap.get("unreachable")),
+        Counter(entry["task"] for entry in entries if entry["event"] == "module"),
+        sum(entry["event"] == "module" for entry in before),
+    )
