@@ -188,7 +188,8 @@ class _Resolver:
             return below(at, path)
 
         driver = self._driver(data["driver"], where, index)
-        toolkit = data.get("containerToolkit", {}).get("version", "")
+        toolkits = data.get("containerToolkit", {})
+        toolkit = toolkits.get("version", "")
         system = data.get("os", "")
         if not system:
             self.missing.setdefault("os", []).append(index)
@@ -204,6 +205,8 @@ class _Resolver:
             container_toolkit_version=toolkit,
             repositories=translation.repositories(data.get("repositories"), where("repositories")),
             at=at if own else DEFAULTS,
+            default_runtime=toolkits.get("defaultRuntime", False),
+            further_runtimes=tuple(toolkits.get("furtherRuntimes", ())),
             tuning=translation.tuning(data.get("tuning"), where("tuning")),
             cuda_toolkit=translation.cuda_toolkit(data.get("cudaToolkit"), where("cudaToolkit")),
             dcgm=translation.dcgm(data.get("dcgm"), where("dcgm")),

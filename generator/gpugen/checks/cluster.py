@@ -41,13 +41,18 @@ def distribution(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("container-runtime-not-supported", "DIST-01")
 def container_runtime(spec: ClusterSpec) -> Iterator[Problem]:
-    """The host half configures containerd; CRI-O and docker need other files and restarts."""
-    runtime = spec.kubernetes.container_runtime
-    if runtime != "containerd":
+    """A distribution that brings its own containerd runs its pods there, and nowhere else.
+
+    A toolkit that only CRI-O or docker knows is then unknown where pods start. Source: the
+    distribution's row in the catalogue.
+    """
+    runtime, row = spec.kubernetes.container_runtime, spec.kubernetes.distribution
+    if row.is_supported and row.row["runtime"]["bundled"] and runtime != "containerd":
         yield (
             spec.kubernetes.at / "containerRuntime",
-            f"the host roles do not configure {runtime!r} yet",
-            "GPU hosts need containerd with this version of gpugen",
+            f"{row.id} brings its own containerd, so {runtime!r} runs none of its pods",
+            "leave containerRuntime out; another runtime on the hosts is "
+            "containerToolkit.furtherRuntimes",
         )
 
 

@@ -140,6 +140,8 @@ class HostSettings:
     container_toolkit_version: str
     repositories: Repositories | None
     at: Pointer
+    default_runtime: bool = False  # nvidia is the runtime of pods without a RuntimeClass
+    further_runtimes: tuple[str, ...] = ()  # that learn of the toolkit, beside the cluster's own
     tuning: Tuning | None = None  # None: the host's settings are not touched
     cuda_toolkit: CudaToolkit | None = None
     dcgm: Dcgm | None = None

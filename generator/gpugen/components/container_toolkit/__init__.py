@@ -1,4 +1,4 @@
-"""The NVIDIA container toolkit on the hosts, and how the distribution's containerd learns of it."""
+"""The NVIDIA container toolkit on the hosts, and how the runtimes there learn of it."""
 
 from __future__ import annotations
 
@@ -6,64 +6,81 @@ from typing import Any
 
 from gpugen.components import Component, Options
 from gpugen.model.plan import Contribution
-from gpugen.model.spec import ClusterSpec
+from gpugen.model.spec import ClusterSpec, NodePool
 
 ROLE = "nvidia_container_toolkit"
+CONTAINERD = "containerd"
 DROP_IN = "99-nvidia.toml"
 PREFIX = f"{ROLE}_"
 
 
 def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
-    """Return the role, the version of every pool, and what all hosts of the cluster share."""
+    """Return the role, what every pool's hosts get, and what all hosts of the cluster share."""
     return Contribution(
         host_variables={
-            pool.name: {f"{PREFIX}version": pool.host.container_toolkit_version}
+            pool.name: {f"{PREFIX}{name}": value for name, value in _own(spec, pool).items()}
             for pool in spec.pools
         },
         cluster_variables={
-            **{f"{PREFIX}{name}": value for name, value in _runtime(spec).items()},
+            **{f"{PREFIX}{name}": value for name, value in _shared(spec).items()},
             f"{PREFIX}config": toolkit_config(spec.device_list_strategy),
         },
         roles=(ROLE,),
     )
 
 
-def _runtime(spec: ClusterSpec) -> dict[str, Any]:
-    """Return how the runtime learns of the toolkit, from the distribution's row.
+def _own(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
+    """Return what may differ between pools; what the role's defaults say is left out."""
+    runtimes = _runtimes(spec, pool)
+    own: dict[str, Any] = {"version": pool.host.container_toolkit_version}
+    if runtimes != [CONTAINERD]:
+        own["runtimes"] = runtimes
+    if pool.host.default_runtime:
+        own["default_runtime"] = True
+    return own
 
-    detect: it looks for the toolkit when it starts. merge: the distribution merges drop-ins itself
-    and reloads. import: containerd imports them.
+
+def _runtimes(spec: ClusterSpec, pool: NodePool) -> list[str]:
+    """Return the runtimes of a pool's hosts that learn of the toolkit, the cluster's own first."""
+    return list(dict.fromkeys((spec.kubernetes.container_runtime, *pool.host.further_runtimes)))
+
+
+def _shared(spec: ClusterSpec) -> dict[str, Any]:
+    """Return what all hosts share, for the runtimes that they have."""
+    used = {runtime for pool in spec.pools for runtime in _runtimes(spec, pool)}
+    shared = _containerd(spec) if CONTAINERD in used else {}
+    if shared.get("mode") == "detect" and used == {CONTAINERD}:
+        return shared
+    uses_cdi = any(strategy.startswith("cdi-") for strategy in spec.device_list_strategy)
+    return {**shared, "enable_cdi": uses_cdi}
+
+
+def _containerd(spec: ClusterSpec) -> dict[str, Any]:
+    """Return how containerd learns of the toolkit, from the distribution's row (DIST-01, DIST-05).
+
+    detect: it looks for the toolkit when it starts, and a drop-in of ours would be there twice
+    (DIST-03). merge: the distribution merges drop-ins itself and reloads. import: containerd
+    imports them.
     """
-    distribution = spec.kubernetes.distribution
-    runtime = distribution.row["runtime"]
+    runtime = spec.kubernetes.distribution.row["runtime"]
     shared = {"services": [f"{unit}.service" for unit in runtime["units"]]}
-    if distribution.detects_nvidia:
-        return {"mode": "detect", "effective": runtime["configFile"], **shared}
-    drop_in = {
+    if spec.kubernetes.distribution.detects_nvidia:
+        default = {"default_file": runtime["defaultFile"]} if "defaultFile" in runtime else {}
+        return {"mode": "detect", "effective": runtime["configFile"], **default, **shared}
+    places = {
+        "root": runtime["configFile"],
         "dropin": f"{runtime['dropInFolder']}/{DROP_IN}",
-        "enable_cdi": any(s.startswith("cdi-") for s in spec.device_list_strategy),
+        **shared,
     }
     if "mergedFile" in runtime:
         version = _merged_version(runtime["rootVersion"], spec.kubernetes.minor)
-        return {
-            "mode": "merge",
-            "root": runtime["configFile"],
-            "effective": runtime["mergedFile"],
-            "dropin_version": version,
-            **drop_in,
-            **shared,
-        }
-    return {
-        "mode": "import",
-        "root": runtime["configFile"],
-        "socket": runtime["socket"],
-        **drop_in,
-        **shared,
-    }
+        merged = {"effective": runtime["mergedFile"], "dropin_version": version}
+        return {"mode": "merge", **merged, **places}
+    return {"mode": "import", "socket": runtime["socket"], **places}
 
 
 def _merged_version(rows: list[dict[str, Any]], minor: int) -> int:
-    """Return the version that a merged drop-in declares; another stops the worker (DIST-06)."""
+    """Return the version that a merged drop-in declares; another stops the worker (DIST-02)."""
     return next(int(row["declares"]) for row in rows if minor <= row.get("untilMinor", minor))
 
 

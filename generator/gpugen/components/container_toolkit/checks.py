@@ -1,0 +1,48 @@
+"""Checks of the container toolkit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen.checks import Problem, check
+from gpugen.host_places import host_setting
+from gpugen.model.finding import Severity
+from gpugen.model.spec import ClusterSpec
+
+SECTION = "containerToolkit"
+
+
+@check(
+    "container-toolkit-default-runtime",
+    "CTK-12",
+    component="container-toolkit",
+    severity=Severity.WARNING,
+)
+def default_runtime(spec: ClusterSpec) -> Iterator[Problem]:
+    """As default runtime, nvidia hands GPUs to every pod that asks by an environment variable.
+
+    No resource has to be requested for that: NVIDIA_VISIBLE_DEVICES=all suffices, and images set
+    it. With volume mounts the toolkit is told not to listen to it.
+    """
+    if "volume-mounts" in spec.device_list_strategy:
+        return
+    for pool in spec.pools:
+        if pool.host.default_runtime:
+            yield (
+                host_setting(spec, pool, SECTION, "defaultRuntime"),
+                f"any pod on {pool.name!r} can see every GPU without asking for one",
+                "leave defaultRuntime out, or add deviceListStrategy: volume-mounts",
+            )
+
+
+@check("container-toolkit-runtime-twice", component="container-toolkit")
+def runtime_twice(spec: ClusterSpec) -> Iterator[Problem]:
+    """The cluster's own runtime learns of the toolkit always; naming it again changes nothing."""
+    for pool in spec.pools:
+        for number, runtime in enumerate(pool.host.further_runtimes):
+            if runtime == spec.kubernetes.container_runtime:
+                yield (
+                    host_setting(spec, pool, SECTION, "furtherRuntimes") / number,
+                    f"{runtime!r} is the cluster's own runtime, which learns of the toolkit anyway",
+                    "leave it out here",
+                )
