@@ -11,7 +11,7 @@ from gpugen.model.spec import ClusterSpec, DriverMethod, KernelModules, NodePool
 from gpugen.versions import is_older
 
 OPEN_ONLY_BRANCH = 620  # install guide v620: no proprietary flavour any more
-FAMILIES = ("debian",)  # of packages that the host roles install
+FAMILIES = ("debian", "redhat")  # of packages that the host roles install
 TOOLKIT_FLOOR = "1.17.8"  # carries the fixes of CVE-2025-23266 and CVE-2025-23267
 
 

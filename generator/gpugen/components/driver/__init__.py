@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpugen.components import Component, Options
-from gpugen.components.driver.packages import Names, package_names
+from gpugen.components.driver.packages import Names, module_stream, package_names
 from gpugen.model.plan import Contribution
 from gpugen.model.spec import ClusterSpec, Driver, DriverMethod, KernelModules, NodePool
 
@@ -37,9 +37,14 @@ def _variables(pool: NodePool, kubelet_root: str) -> dict[str, Any]:
     return {
         **common,
         "nvidia_driver_modules": "open" if is_open else "proprietary",
+        **_stream_variables(module_stream(pool, driver.branch, is_open=is_open)),
         **_package_variables(names),
         "nvidia_driver_module_options": module_options(pool),
     }
+
+
+def _stream_variables(stream: str) -> dict[str, str]:
+    return {"nvidia_driver_stream": stream} if stream else {}
 
 
 def _package_variables(names: Names) -> dict[str, list[str]]:

@@ -33,22 +33,33 @@ def package_names(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> Nam
     row = pool.host.os.row
     rows = _packages()["driverPackages"][row["driverPackages"]]["byBranch"]
     flavour = "open" if is_open else "proprietary"
-    driver = _named(_for_branch(rows, branch.id)[flavour], branch)
+    driver = tuple(_named(each, branch) for each in _each(_for_branch(rows, branch.id)[flavour]))
     if pool.gpu.fabric_manager in NO_SWITCHES:
-        return Names((driver,), (), ())
-    return Names((driver,), *_fabric(pool, branch))
+        return Names(driver, (), ())
+    return Names(driver, *_fabric(pool, branch))
+
+
+def module_stream(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> str:
+    """Return module and stream of the driver; empty where the system has no module streams."""
+    row = pool.host.os.row
+    if not row.get("moduleStreams", False):
+        return ""
+    streams = _packages()["driverPackages"][row["driverPackages"]]["streams"]
+    return _named(streams["openBranch" if is_open else "proprietaryBranch"], branch)
 
 
 def _fabric(pool: NodePool, branch: DriverBranch) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the fabric manager's set for NVSwitch boards, and what NVLink 5 needs beside it."""
     table = _packages()["fabricPackages"]
-    row = _for_branch(table["deb"], branch.id)
+    is_rpm = pool.host.os.row.get("packageModule") == "dnf"
+    row = _for_branch(table["rpm" if is_rpm else "deb"], branch.id)
+    beside = (*table["nvlink5"]["packages"], *(table["nvlink5"]["rpmAlso"] if is_rpm else ()))
     if not pool.gpu.needs_nvlsm:
         return (_named(row["fabricManager"], branch), _named(row["nscq"], branch)), ()
     names = [_named(row["fabricManager"], branch)]
     if pool.host.architecture == "amd64":  # libnvsdm exists for amd64 only
         names.append(_named(row["nvsdm"], branch))
-    return tuple(names), tuple(table["nvlink5"]["packages"])
+    return tuple(names), beside
 
 
 def _for_branch(rows: Iterable[Mapping[str, Any]], branch: int) -> Mapping[str, Any]:
@@ -57,6 +68,11 @@ def _for_branch(rows: Iterable[Mapping[str, Any]], branch: int) -> Mapping[str, 
         for row in rows
         if row.get("minBranch", OLDEST) <= branch <= row.get("maxBranch", NEWEST)
     )
+
+
+def _each(names: str | Iterable[str]) -> Iterable[str]:
+    """Return names that a row gives, one or several."""
+    return (names,) if isinstance(names, str) else names
 
 
 def _named(pattern: str, branch: DriverBranch) -> str:

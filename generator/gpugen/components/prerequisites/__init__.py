@@ -32,7 +32,15 @@ def _variables(pool: NodePool) -> dict[str, Any]:
         "gpu_prerequisites_gpu_devices": list(pool.gpu.pci_devices),
         "gpu_prerequisites_headers": pool.host.driver.method is DriverMethod.VENDOR,
         "gpu_prerequisites_repositories": _repositories(pool),
+        **_header_packages(pool),
     }
+
+
+def _header_packages(pool: NodePool) -> dict[str, list[str]]:
+    """Return what brings headers; in the Debian family the kernel's name says it."""
+    row = pool.host.os.row
+    is_named = row.get("packageModule") == "dnf"
+    return {"gpu_prerequisites_header_packages": list(row["headers"])} if is_named else {}
 
 
 def _repositories(pool: NodePool) -> list[dict[str, str]]:
