@@ -1,14 +1,16 @@
-"""The second scheduler: its configuration, its rights, and how its pod is confined."""
+"""The packing scheduler: in the main one, or a second one with its rights and its confinement."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import yaml
 
 from gpugen.components.scheduler import contribute
 from gpugen.model.plan import Contribution, Wave
 from gpugen.model.spec import ClusterSpec
+from gpugen.plan import plan
 from specs import MIG_POOL, resolved
 
 
@@ -159,3 +161,88 @@ def test_a_change_of_the_configuration_rolls_the_pods() -> None:
 def test_all_stands_in_the_last_wave_once() -> None:
     _, result = contribution()
     assert {(placed.wave, placed.pool) for placed in result.objects} == {(Wave.SCHEDULING, "")}
+
+
+# ---------------------------------------------------------------- the main scheduler
+
+HOSTS = {"/controlPlane": {"hosts": ["cp-[1:3].lab.example"]}}
+DISTRIBUTIONS = ["kubeadm", "k3s", "rke2", "k0s"]
+
+
+def of_main(
+    options: object = True, distribution: str = "kubeadm", changes: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the variables of the control plane, without the role's name before them."""
+    place = {"/kubernetes/distribution": distribution}
+    _, result = contribution(options, {**HOSTS, **place, **(changes or {})})
+    assert (result.objects, result.roles) == ((), ("kube_scheduler",))
+    return {
+        name.removeprefix("kube_scheduler_"): value
+        for name, value in result.control_plane_variables.items()
+    }
+
+
+def test_named_hosts_of_the_control_plane_mean_the_main_scheduler() -> None:
+    assert of_main()["configuration"]["profiles"][1]["schedulerName"] == "gpu-binpack"
+    _, second = contribution({"mode": "second"}, HOSTS)
+    assert content(second, "Deployment")
+    _, idle = contribution({"binPacking": False}, HOSTS)
+    assert content(idle, "Deployment")
+
+
+def test_pods_that_name_no_scheduler_are_placed_as_before() -> None:
+    default, own = of_main()["configuration"]["profiles"]
+    assert default == {"schedulerName": "default-scheduler"}
+    assert arguments(own, "NodeResourcesFit")["scoringStrategy"]["type"] == "MostAllocated"
+
+
+def test_the_default_profile_packs_where_its_name_is_asked_for() -> None:
+    (profile,) = of_main({"schedulerName": "default-scheduler"})["configuration"]["profiles"]
+    assert arguments(profile, "NodeResourcesFit")["scoringStrategy"]["type"] == "MostAllocated"
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_the_file_names_the_kubeconfig_of_the_distribution(distribution: str) -> None:
+    """DIST-10: the flag --kubeconfig is ignored beside a file."""
+    own = of_main(distribution=distribution)
+    row = resolved({"/kubernetes/distribution": distribution}).kubernetes.distribution.row
+    connection = own["configuration"]["clientConnection"]
+    assert connection == {"kubeconfig": row["scheduler"]["kubeconfig"]}
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_the_file_says_of_leading_what_the_flag_says(distribution: str) -> None:
+    """DIST-11: they elect a leader everywhere; the role follows a flag that says otherwise."""
+    configuration = of_main(distribution=distribution)["configuration"]
+    assert configuration["leaderElection"] == {"leaderElect": True}
+    assert configuration["enableProfiling"] is False
+
+
+def test_only_a_scheduler_within_another_program_needs_an_image() -> None:
+    """DIST-13: everywhere else the program that runs on the host reads the file."""
+    assert "image" not in of_main(distribution="rke2")
+    own = of_main(distribution="k3s", changes={"/images/registry": "registry.lab.example"})
+    assert own["image"].startswith("registry.lab.example/kube-scheduler:v1.36.")
+    assert own["in_process"] == "k3s"
+
+
+def test_what_the_administrator_adds_is_said_in_full() -> None:
+    own = of_main(distribution="k0s")
+    assert own["mode"] == "reported"
+    assert own["file"] in own["lines"]
+
+
+def test_a_distribution_without_a_way_gets_no_role() -> None:
+    """DIST-12: a check says what to do instead."""
+    place = {"/kubernetes/distribution": "eks"}
+    _, result = contribution(True, {**HOSTS, **place})
+    assert (result.objects, result.roles, dict(result.control_plane_variables)) == ((), (), {})
+
+
+def test_guardrails_leave_pods_to_a_default_profile_that_packs() -> None:
+    changes = {
+        **HOSTS,
+        "/components": {"scheduler": {"schedulerName": "default-scheduler"}, "guardrails": {}},
+    }
+    text = str([placed.object for placed in plan(resolved(changes)).objects])
+    assert "/spec/schedulerName" not in text
