@@ -103,3 +103,60 @@ def accepts(as_read: Judge, configuration: dict[str, Any]) -> bool:
     except ValueError:
         return False
     return True
+
+
+# ---------------------------------------------------------------- the main scheduler
+
+CONTROL_PLANE = {"/controlPlane": {"hosts": ["cp-1.lab.example"]}}
+
+
+def of_main(distribution: str, options: object = True) -> dict[str, Any]:
+    changes = {**MIG_POOL, **CONTROL_PLANE, "/components": {"scheduler": options}}
+    spec = resolved({**changes, "/kubernetes/distribution": distribution})
+    variables = contribute(spec, spec.options["scheduler"]).control_plane_variables
+    configuration: dict[str, Any] = variables["kube_scheduler_configuration"]
+    return configuration
+
+
+@pytest.mark.parametrize("distribution", ["kubeadm", "k3s", "rke2", "k0s"])
+def test_the_main_scheduler_reads_both_profiles(as_read: Judge, distribution: str) -> None:
+    """DIST-10, DIST-11, DIST-13: the default profile as it was, and one that packs."""
+    read = as_read(of_main(distribution))
+    default, own = read["profiles"]
+    assert default["schedulerName"] == "default-scheduler"
+    (plain,) = as_read(rendered({"binPacking": False}))["profiles"]
+    assert {**default, "schedulerName": ""} == {**plain, "schedulerName": ""}
+    assert arguments(own, "NodeResourcesFit")["scoringStrategy"]["type"] == "MostAllocated"
+    assert own["percentageOfNodesToScore"] == 100
+    assert read["leaderElection"]["leaderElect"] is True
+    assert read["leaderElection"]["resourceName"] == "kube-scheduler"
+    assert read["enableProfiling"] is False
+
+
+def test_what_the_main_scheduler_refuses_is_refused_before_it_is_written(as_read: Judge) -> None:
+    """DIST-13: the role's own order of flags, by which nothing is written on the host."""
+    configuration = of_main("kubeadm")
+    strategy = arguments(configuration["profiles"][1], "NodeResourcesFit")["scoringStrategy"]
+    strategy["resources"][0]["weight"] = 101
+    assert not accepts(as_read, configuration)
+
+
+def test_the_program_reads_from_its_standard_input(
+    reader: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """DIST-13: so the role needs no file on the host, and no kubeconfig but the host's own."""
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(kube.yaml_text(KUBECONFIG))
+    connection = {"clientConnection": {"kubeconfig": str(kubeconfig)}}
+    good = {**of_main("kubeadm"), **connection}
+    for configuration, code in ((good, 0), ({**good, "unknown": 1}, 1)):
+        flags = ["--config=/dev/stdin", "--secure-port=0", "--write-config-to=/dev/null"]
+        done = subprocess.run(
+            [reader("kube-scheduler"), *flags],
+            input=kube.yaml_text(configuration),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
