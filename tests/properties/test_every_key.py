@@ -23,12 +23,15 @@ REPOSITORIES = {
     "fingerprint": "EB693B3035CD5710E231E123A4B469963BF863CC",
 }
 COMPONENTS = "components/"
+CONTROL_PLANE = {"/controlPlane": {"hosts": [{"name": "cp-1.example"}]}}
 SETUPS: dict[str, dict[str, Any]] = {  # what must be stated first, by the beginning of the key
     "hostDefaults/repositories": {"/hostDefaults/repositories": REPOSITORIES},
     "pools/[]/host/repositories": {"/pools/0/host/repositories": REPOSITORIES},
     "components/dcgm-exporter/metrics/add/[]": {
         "/components/dcgm-exporter": {"metrics": {"add": [METRIC]}}
     },
+    "controlPlane/hosts/[]": CONTROL_PLANE,
+    "components/scheduler/mode": CONTROL_PLANE,
     "components/grafana/folder": {"/components/grafana/namespace": "monitoring"},
     "delivery/argocd/destination/server": {"/delivery/argocd": {"destination": {"name": "a"}}},
     "delivery/flux": {"/delivery": {"engine": "flux", "flux": {"sourceRef": {"name": "gpu"}}}},
@@ -90,6 +93,7 @@ VALUES: dict[str, list[Any]] = {  # for what has no other examples, enumeration 
     "components/node-feature-discovery/sleepInterval": ["61s"],
     "components/runtime-class": [False],
     "components/scheduler/schedulerName": ["other"],
+    "components/scheduler/mode": ["second"],
     "images/digests": [{"device-plugin": DIGEST}, {"scheduler": DIGEST}],
     "images/registry": ["registry.example:5000/mirror"],
     "namespaces/agents": ["other"],
