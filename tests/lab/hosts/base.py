@@ -48,7 +48,7 @@ FILES = {
     "etc/systemd/journald.conf.d/lab.conf": "[Journal]\nStorage=volatile\n",
     "etc/dpkg/dpkg.cfg.d/lab": "force-unsafe-io\n",
 }
-CONTAINERD_SUITES = {"1.7": "trixie", "2": "forky"}  # forky moves on; 1.6 is in the base tree
+CONTAINERD_SUITES = {"1.6": "bookworm", "1.7": "trixie", "2": "forky"}  # forky moves on
 TIME = 900  # seconds that a slow mirror may take
 
 

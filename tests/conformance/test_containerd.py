@@ -1,0 +1,281 @@
+"""containerd of six versions x main files x the role's drop-in, judged by containerd itself.
+
+CTK-06 to CTK-13 without a booted node: the role's own tasks read a containerd that lies here, and
+what they would write is given to that containerd. Host contract 4.2, measured again.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from lab import containerds, role_texts
+from lab.containerds import Containerd, lost, runtimes
+from lab.hosts import base
+
+pytestmark = pytest.mark.lab
+
+NONE, DEFAULT = "none", "default"  # no main file at all; what containerd prints as its default
+VERSION_2 = """\
+# Kept by the site.
+version = 2
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "registry.lab.example/pause:3.10"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      SystemdCgroup = true
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.kata]
+    runtime_type = "io.containerd.kata.v2"
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "/etc/containerd/certs.d"
+"""
+VERSION_3 = """\
+# Kept by the site.
+version = 3
+[plugins."io.containerd.cri.v1.images"]
+  [plugins."io.containerd.cri.v1.images".pinned_images]
+    sandbox = "registry.lab.example/pause:3.10"
+  [plugins."io.containerd.cri.v1.images".registry]
+    config_path = "/etc/containerd/certs.d"
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+    SystemdCgroup = true
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.kata]
+  runtime_type = "io.containerd.kata.v2"
+"""
+ROOTS = {
+    "2": VERSION_2,
+    "3": VERSION_3,
+    "4": VERSION_3.replace("version = 3", "version = 4"),
+    "1": '[plugins.cri]\n  sandbox_image = "registry.lab.example/pause:3.10"\n',
+    "relative": 'imports = ["conf.d/*.toml"]\n' + VERSION_2,
+}
+READS = {  # containerd -> main files that it reads
+    "1.6": (NONE, DEFAULT, "2"),
+    "1.7": (NONE, DEFAULT, "2"),
+    "2.1": (NONE, DEFAULT, "2", "3"),
+    "2.2": (NONE, DEFAULT, "2", "3"),
+    "2.3": (NONE, DEFAULT, "2", "3", "4"),
+    "2.4": (NONE, DEFAULT, "2", "3", "4"),
+}
+GOOD = [f"{version}-{root}" for version, roots in READS.items() for root in roots]
+CDI_DEFAULT = ["1.7-2+", "2.1-3+", "2.4-4+"]  # with CDI, and ours as default runtime
+MINIMAL = ["1.6-2-minimal", "1.7-2-minimal"]  # first negative control: our runtime alone, under 1.x
+OTHER = ["2.1-2-other", "2.2-2-other", "2.3-2-other"]  # second: version 3 under a main file of 2
+REFUSED = {  # by the role, before anything is written
+    "1.7-1": "CTK-08: {} has version 1; run 'containerd config migrate'",
+    "2.4-1": "CTK-08: {} has version 1; run 'containerd config migrate'",
+    "1.7-3": "CTK-07: {} has version 3, which containerd 1.x does not read",
+    "2.2-4": "CTK-08: containerd refuses {}",
+    "1.7-relative": "CTK-10: {} imports conf.d/*.toml by a relative path; write it absolute",
+}
+NAMES = ("new_root", "dropin_wanted", "report", "faults", "root_version", "is_imported")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One containerd with one main file."""
+
+    containerd: Containerd
+    folder: Path
+    before: dict[str, Any] | None
+
+    @property
+    def root(self) -> Path:
+        """The main file."""
+        return self.folder / "config.toml"
+
+    @property
+    def dropin(self) -> Path:
+        """Where the role puts its own file."""
+        return self.folder / "conf.d" / "99-nvidia.toml"
+
+    def variables(self) -> dict[str, Any]:
+        """Return what the role is told about it."""
+        return {
+            "root": str(self.root),
+            "dropin": str(self.dropin),
+            "__containerd": str(self.containerd.program),
+        }
+
+    def write(self, texts: Mapping[str, Any]) -> None:
+        """Write what the role would write."""
+        if not texts["is_imported"]:
+            self.root.write_text(texts["new_root"])
+        self.dropin.parent.mkdir(exist_ok=True)
+        self.dropin.write_text(texts["dropin_wanted"])
+
+    def after(self) -> dict[str, Any] | None:
+        """Return what containerd makes of it now."""
+        return self.containerd.dump(self.root)
+
+
+def absent(what: str) -> NoReturn:
+    """Skip for want of something, or fail where nothing may be missing."""
+    if os.environ.get("GPUGEN_REQUIRE_TOOLS"):
+        pytest.fail(what, pytrace=False)
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="module")
+def programs(reader: Callable[[str], Path]) -> Callable[[str], Containerd]:
+    """Return a function from a minor version to its containerd."""
+    if missing := containerds.lacking():
+        absent(f"private daemons need {missing}")
+    archive = {"1.6": "1.6", "1.7": "1.7", "2.1": "2"}
+
+    def find(minor: str) -> Containerd:
+        if minor not in archive:
+            return Containerd(reader(f"containerd-{minor}"), reader("ctr"))
+        try:
+            folder = base.containerd(archive[minor])
+        except base.UnavailableError as problem:
+            absent(str(problem))
+        return Containerd(folder / "usr/bin/containerd", reader("ctr"))
+
+    return find
+
+
+class Matrix:
+    """All cells, and what the role would write into each."""
+
+    def __init__(self, programs: Callable[[str], Containerd], folder: Path) -> None:
+        self.folder = folder
+        self.cells = {
+            name: self._cell(programs, name)
+            for name in (*GOOD, *CDI_DEFAULT, *MINIMAL, *OTHER, *REFUSED)
+        }
+        plain = [*GOOD, *REFUSED, *CDI_DEFAULT]
+        cdi = {"enable_cdi": True, "default_runtime": True}
+        self.texts = self._render(plain, {}, dict.fromkeys(CDI_DEFAULT, cdi))
+        self.texts |= self._render(MINIMAL, {"__is_full": False}, {})
+        self.texts |= self._render(OTHER, {"__version_declared": 3}, {})
+        for name in (*GOOD, *CDI_DEFAULT, *MINIMAL, *OTHER):
+            self.cells[name].write(self.texts[name])
+
+    def _cell(self, programs: Callable[[str], Containerd], name: str) -> Cell:
+        minor, root = name.rstrip("+").split("-")[:2]
+        containerd = programs(minor)
+        folder = self.folder / name
+        folder.mkdir()
+        text = containerd.default() if root == DEFAULT else ROOTS.get(root, "")
+        if text:
+            (folder / "config.toml").write_text(text)
+        return Cell(containerd, folder, containerd.dump(folder / "config.toml"))
+
+    def _render(
+        self, names: list[str], extra: Mapping[str, Any], own: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, dict[str, Any]]:
+        cells = {name: {**self.cells[name].variables(), **own.get(name, {})} for name in names}
+        return role_texts.render(self.folder, cells, NAMES, extra)
+
+
+@pytest.fixture(scope="module")
+def matrix(
+    programs: Callable[[str], Containerd], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Matrix]:
+    return Matrix(programs, tmp_path_factory.mktemp("containerd"))
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_our_runtime_is_added_and_nothing_is_lost(matrix: Matrix, name: str) -> None:
+    """CTK-07, CTK-08, CTK-09, CTK-11: a private registry, other runtimes, cgroups are kept."""
+    cell = matrix.cells[name]
+    assert matrix.texts[name]["faults"] == []
+    before, after = cell.before, cell.after()
+    assert before is not None
+    assert after is not None
+    assert lost(before, after) == []
+    found = runtimes(after)
+    assert set(found) - set(runtimes(before)) == {"nvidia"}
+    assert found["nvidia"]["runtime_type"] == "io.containerd.runc.v2"
+    options = found["nvidia"]["options"]
+    assert options["BinaryName"] == "/usr/bin/nvidia-container-runtime"
+    wanted = found["runc"].get("options", {}).get("SystemdCgroup", False)
+    assert options.get("SystemdCgroup", False) is wanted
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_daemon_lives_with_it(matrix: Matrix, name: str) -> None:
+    """CTK-09: what `config dump` accepts may still leave the node without CRI."""
+    cell = matrix.cells[name]
+    assert cell.containerd.states(cell.root) == {"ok"}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_the_drop_in_declares_the_version_of_the_main_file(matrix: Matrix, name: str) -> None:
+    """CTK-06, CTK-07, DIST-02."""
+    version = matrix.texts[name]["root_version"]
+    assert f"\nversion = {version}\n" in matrix.texts[name]["dropin_wanted"]
+    root = name.split("-")[1]
+    assert root not in ROOTS or version == int(root)
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_one_line_of_the_main_file_is_ours(matrix: Matrix, name: str) -> None:
+    """CTK-10."""
+    cell = matrix.cells[name]
+    first, _, rest = cell.root.read_text().partition("\n")
+    assert first.startswith("imports = [")
+    assert str(cell.dropin.parent / "*.toml") in first
+    root = name.split("-")[1]
+    if root in ROOTS:
+        assert rest == ROOTS[root]
+
+
+@pytest.mark.parametrize("name", CDI_DEFAULT)
+def test_cdi_and_the_default_runtime_where_asked_for(matrix: Matrix, name: str) -> None:
+    """CTK-12, CTK-13."""
+    cell = matrix.cells[name]
+    after = cell.after()
+    assert after is not None
+    plugins = after["plugins"]
+    section = plugins.get("io.containerd.cri.v1.runtime") or plugins["io.containerd.grpc.v1.cri"]
+    assert section["containerd"]["default_runtime_name"] == "nvidia"
+    assert section.get("enable_cdi", True) is True
+    assert cell.containerd.states(cell.root) == {"ok"}
+
+
+@pytest.mark.parametrize("name", MINIMAL)
+def test_control_our_runtime_alone_kills_the_cri_of_1_x(matrix: Matrix, name: str) -> None:
+    """CTK-08, CTK-09: `config dump` is content, the plugin is not."""
+    cell = matrix.cells[name]
+    assert cell.after() is not None
+    assert cell.containerd.states(cell.root) - {"ok"}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_control_another_version_loses_settings_or_is_refused(matrix: Matrix, name: str) -> None:
+    """CTK-07, CTK-09: with no word from containerd before 2.3."""
+    cell = matrix.cells[name]
+    after = cell.after()
+    if name.startswith("2.3"):
+        assert after is None
+    else:
+        assert any("config_path" in path for path in lost(cell.before, after))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_work_is_refused_before_anything_is_written(matrix: Matrix, name: str) -> None:
+    """CTK-06, CTK-07, CTK-08, CTK-10."""
+    wanted = REFUSED[name].format(matrix.cells[name].root)
+    assert wanted in matrix.texts[name]["report"]
+
+
+def test_version_1_is_no_error_of_containerd(matrix: Matrix) -> None:
+    """CTK-08: 1.7 still reads it, so only the role's word stands between it and a dead CRI."""
+    cell = matrix.cells["1.7-1"]
+    done = subprocess.run(
+        [cell.containerd.program, "--config", cell.root, "config", "dump"],
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
