@@ -18,7 +18,9 @@ def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
     """Return the role and, for every pool, the driver that its hosts get."""
     root = spec.kubernetes.distribution.kubelet_root
     return Contribution(
-        host_variables={pool.name: _variables(pool, root) for pool in spec.pools}, roles=(ROLE,)
+        host_variables={pool.name: _variables(pool, root) for pool in spec.pools},
+        cluster_variables={"nvidia_driver_can_drain": bool(spec.access.kubeconfig_context)},
+        roles=(ROLE,),
     )
 
 
