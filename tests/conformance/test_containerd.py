@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -181,7 +181,7 @@ class Matrix:
 @pytest.fixture(scope="module")
 def matrix(
     programs: Callable[[str], Containerd], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Matrix]:
+) -> Matrix:
     return Matrix(programs, tmp_path_factory.mktemp("containerd"))
 
 

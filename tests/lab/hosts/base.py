@@ -100,7 +100,7 @@ def containerd(minor: str) -> Path:
     target = _root() / f"containerd-{suite}-{cache.digest([MIRROR, suite])}"
     if not target.is_dir():
         cache.install(target, lambda folder: _fetch_containerd(suite, folder))
-    program = [target / "usr/bin/containerd", "--version"]
+    program = [str(target / "usr/bin/containerd"), "--version"]
     said = subprocess.run(program, capture_output=True, text=True, check=True).stdout
     if f" {minor}." not in said:
         raise UnavailableError(f"{suite} has no containerd {minor}: {said.strip()}")
