@@ -26,12 +26,20 @@ def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
     )
 
 
+def runtime_services(spec: ClusterSpec) -> list[str]:
+    """List the units that may run the container runtime; the distribution's row names its own."""
+    runtime = spec.kubernetes.distribution.row["runtime"]
+    is_own = spec.kubernetes.container_runtime == runtime["name"]
+    units = runtime["units"] if is_own else [spec.kubernetes.container_runtime]
+    return [f"{unit}.service" for unit in units]
+
+
 def _variables(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
     tuning = pool.host.tuning
     if tuning is None:
         return {}
     row = spec.kubernetes.distribution.row
-    runtimes = [f"{unit}.service" for unit in row["runtime"]["units"]]
+    runtimes = runtime_services(spec)
     # The kubelet is a unit of its own, or part of the unit that runs everything.
     kubelets = [row["kubeletUnit"]] if "kubeletUnit" in row else runtimes
     stated = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
+from gpugen.components.gpu_tuning import runtime_services
 from gpugen.host_places import host_setting
 from gpugen.model.spec import ClusterSpec, DriverMethod, KernelModules, NodePool, SharingMode
 from gpugen.model.tuning import Tuning
@@ -123,7 +124,7 @@ def dma_buf(spec: ClusterSpec) -> Iterator[Problem]:
 def limits(spec: ClusterSpec) -> Iterator[Problem]:
     """The distribution runs its container runtime inside a process of its own, without a unit."""
     distribution = spec.kubernetes.distribution
-    if distribution.row["runtime"]["units"]:
+    if runtime_services(spec):
         return
     for pool, tuning in _tuned(spec):
         if tuning.memlock or tuning.nofile:
