@@ -145,9 +145,12 @@ def lacks(found, ask):
 
 def renewed(ask):
     """Return when the lease was renewed; None: nobody can be asked."""
-    name = ["get", "lease", NAME, "--namespace=kube-system", "--output=jsonpath={.spec.renewTime}"]
-    status, answer = run([*ask["kubectl"], "--request-timeout=10s", *name])
-    return None if status == 127 else answer.strip() if status == 0 else ""
+    path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/" + NAME
+    status, answer = run([*ask["kubectl"], "--request-timeout=10s", "get", "--raw", path])
+    if status == 127:
+        return None
+    match = re.search(r'"renewTime": *"([^"]+)"', answer)
+    return match[1] if status == 0 and match else ""
 
 
 def wait(ask):

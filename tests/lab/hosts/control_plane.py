@@ -1,6 +1,6 @@
-"""Nodes of a control plane as kubeadm leaves them: real etcd, API server and scheduler.
+"""Nodes of a control plane as kubeadm or k3s leave them: real etcd, API server and scheduler.
 
-The first node has the API server that all schedulers talk to. A stand-in plays the kubelet.
+The first node has the API server that all schedulers talk to. Stand-ins play the kubelet and k3s.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lab.cluster.plane import make_key
+from lab.cluster.programs import wait_until
 from lab.hosts.machine import Machine
+from lab.hosts.node import Node
 from lab.hosts.standins import text
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kubectl")
 PORT = 6443
 TOKEN = "lab-administrator"
+API = ("lab-etcd", "lab-apiserver")
 MANIFEST = "etc/kubernetes/manifests/kube-scheduler.yaml"
 KEY = "etc/kubernetes/service-accounts.key"
 UNIT = "[Service]\nExecStart={}\nRestart=always\nRestartSec=1\nKillMode=control-group\n"
@@ -84,30 +87,53 @@ def layer(find: Callable[[str], Path], folder: Path) -> Path:
 
 
 def machine(programs: Path, folder: Path, server: str = "", manifest: str = STATIC_POD) -> Machine:
-    """Return a node. server: address of the API server; empty: the node has it itself."""
-    units = ["lab-static-pods"]
+    """Return a node of kubeadm's. server: address of the API server; empty: the node has it."""
     files = {
+        **_service("lab-static-pods", "/usr/local/bin/lab-static-pods"),
         "usr/local/bin/lab-static-pods": text("static-pods"),
-        "etc/systemd/system/lab-static-pods.service": UNIT.format("/usr/local/bin/lab-static-pods"),
         **{
             f"etc/kubernetes/{name}.conf": _kubeconfig(server or "127.0.0.1")
             for name in ("admin", "scheduler")
         },
         MANIFEST: manifest,
     }
-    if not server:
-        units += ["lab-etcd", "lab-apiserver"]
-        key = folder / "service-accounts.key"
-        make_key(key)
-        files |= {
-            "etc/systemd/system/lab-etcd.service": UNIT.format(ETCD),
-            "etc/systemd/system/lab-apiserver.service": UNIT.format(SERVER),
-            "etc/kubernetes/tokens.csv": f'{TOKEN},admin,admin,"system:masters"\n',
-            KEY: key.read_text(encoding="utf-8"),
-        }
+    units = ["lab-static-pods", *([] if server else API)]
+    return _machine(programs, units, files if server else {**files, **_api(folder)})
+
+
+def k3s(programs: Path, folder: Path) -> Machine:
+    """Return a server of k3s, whose API server is a process beside it."""
+    files = {
+        **_service("k3s", "/usr/local/bin/k3s server"),
+        "usr/local/bin/k3s": text("k3s"),
+        "etc/rancher/k3s/config.yaml": "kube-scheduler-arg:\n  - v=2\n",
+        "etc/rancher/k3s/k3s.yaml": _kubeconfig("127.0.0.1"),
+        "var/lib/rancher/k3s/server/cred/scheduler.kubeconfig": _kubeconfig("127.0.0.1"),
+        **_api(folder),
+    }
+    return _machine(programs, ["k3s", *API], files)
+
+
+def _machine(programs: Path, units: list[str], files: dict[str, str]) -> Machine:
     wanted = "".join(f"Wants={unit}.service\n" for unit in units)
-    files["etc/systemd/system/multi-user.target.d/control-plane.conf"] = f"[Unit]\n{wanted}"
-    return Machine(files=files, layer=programs)
+    start = {"etc/systemd/system/multi-user.target.d/control-plane.conf": f"[Unit]\n{wanted}"}
+    return Machine(files={**files, **start}, layer=programs)
+
+
+def _api(folder: Path) -> dict[str, str]:
+    """Return the files of etcd and the API server."""
+    key = folder / "service-accounts.key"
+    make_key(key)
+    return {
+        **_service("lab-etcd", ETCD),
+        **_service("lab-apiserver", SERVER),
+        "etc/kubernetes/tokens.csv": f'{TOKEN},admin,admin,"system:masters"\n',
+        KEY: key.read_text(encoding="utf-8"),
+    }
+
+
+def _service(name: str, command: str) -> dict[str, str]:
+    return {f"etc/systemd/system/{name}.service": UNIT.format(command)}
 
 
 def _kubeconfig(server: str) -> str:
@@ -121,3 +147,10 @@ def _kubeconfig(server: str) -> str:
         "current-context": "lab",
     }
     return json.dumps(content)
+
+
+def wait_for_leader(node: Node, kubeconfig: str = "/etc/kubernetes/admin.conf") -> None:
+    """Wait until the API server answers and a scheduler leads."""
+    path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
+    command = ["kubectl", f"--kubeconfig={kubeconfig}", "get", "--raw", path]
+    wait_until("a scheduler leads", lambda: "renewTime" in node.run(*command, status=None))
