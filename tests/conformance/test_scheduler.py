@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from jsonschema import Draft202012Validator
 
 from gpugen import kube
@@ -24,6 +25,7 @@ KUBECONFIG = {  # a server that answers is not needed: the program writes its co
     "contexts": [{"name": "none", "context": {"cluster": "none", "user": "none"}}],
     "current-context": "none",
 }
+ROLE = Path(__file__).parents[2] / "roles" / "kube_scheduler"
 Judge = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -160,3 +162,14 @@ def test_the_program_reads_from_its_standard_input(
             check=False,
         )
         assert done.returncode == code, done.stderr
+
+
+@pytest.mark.parametrize("distribution", ["kubeadm", "k3s", "rke2", "k0s"])
+def test_the_role_takes_what_is_rendered(distribution: str) -> None:
+    changes = {**CONTROL_PLANE, "/components": {"scheduler": True}}
+    spec = resolved({**changes, "/kubernetes/distribution": distribution})
+    own = contribute(spec, spec.options["scheduler"]).control_plane_variables
+    contract = yaml.safe_load((ROLE / "meta" / "argument_specs.yml").read_text())
+    options = contract["argument_specs"]["main"]["options"]
+    assert set(own) <= set(options)
+    assert ArgumentSpecValidator(options).validate(dict(own)).error_messages == []
