@@ -55,6 +55,7 @@ def files(system_id: str, address: str) -> dict[str, str]:
         "etc/yum.repos.d/rocky.repo": (
             f"[appstream]\nname=AppStream\nbaseurl={address}/{OWN}\ngpgcheck=0\n"
         ),
+        f"etc/pki/rpm-gpg/RPM-GPG-KEY-Rocky-{major}": "stand-in\n",
         f"boot/initramfs-{KERNEL}.img": "",
         "boot/initramfs-0-rescue.img": "",
         f"usr/lib/modules/{KERNEL}/vmlinuz": "",

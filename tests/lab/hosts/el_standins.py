@@ -27,8 +27,9 @@ def system() -> Iterator[Package]:
         release = rest.rpartition(".")[0]
         makefile = {f"usr/src/kernels/{kernel}/Makefile": "# stand-in\n"}
         same = f"= {version}-{release}"
-        yield Package("kernel-core", version, release=release)
-        yield Package("kernel-devel", version, release=release, files=makefile)
+        beside = ["installonlypkg(kernel)"]  # several may be installed at once
+        yield Package("kernel-core", version, release=release, provides=beside)
+        yield Package("kernel-devel", version, release=release, files=makefile, provides=beside)
         needs = [f"kernel-core {same}", f"kernel-devel {same}"]
         yield Package("kernel-devel-matched", version, release=release, requires=needs)
         yield Package("kernel-headers", version, release=release)
