@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from lab.hosts import cuda_standins, service_standins
 from lab.hosts.deb import Package
 
 DRIVERS = ("580.105.08", "580.142", "580.178.04")  # the last is the trap that pins keep shut
@@ -36,6 +37,8 @@ def packages() -> Iterator[Package]:
         yield from driver(version)
     for version in TOOLKITS:
         yield from toolkit(version)
+    yield from service_standins.packages()
+    yield from cuda_standins.packages()
 
 
 def driver(version: str) -> Iterator[Package]:
