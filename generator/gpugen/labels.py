@@ -8,7 +8,8 @@ from __future__ import annotations
 from gpugen.devices import WHOLE_GPU, count_devices, geometries
 from gpugen.mig.names import meant_profile
 from gpugen.model.catalog import DriverBranch, GpuModel
-from gpugen.model.spec import Driver, Mig, MigStrategy, Sharing, SharingMode
+from gpugen.model.driver import Driver
+from gpugen.model.spec import Mig, MigStrategy, Sharing, SharingMode
 
 _DRIVER_PARTS = (
     *("-version.full", "-version.major", "-version.minor", "-version.revision"),

@@ -16,14 +16,12 @@ from gpugen.catalog import Catalog, UnknownRow
 from gpugen.defaults import fill
 from gpugen.host_places import DEFAULTS, below, missing_host_settings
 from gpugen.model.catalog import Distribution, DriverBranch, GpuModel
+from gpugen.model.driver import Driver, DriverMethod
 from gpugen.model.finding import ROOT, Finding, Pointer
 from gpugen.model.record import record, replaced
 from gpugen.model.spec import (
     ClusterSpec,
-    Driver,
-    DriverMethod,
     HostSettings,
-    KernelModules,
     Kubernetes,
     Namespaces,
     NodePool,
@@ -211,6 +209,7 @@ class _Resolver:
             cuda_toolkit=translation.cuda_toolkit(data.get("cudaToolkit"), where("cudaToolkit")),
             dcgm=translation.dcgm(data.get("dcgm"), where("dcgm")),
             mig_service=translation.mig_service(data.get("migManager"), where("migManager")),
+            allow_kernel_change=data["allowKernelChange"],
         )
 
     def _driver(
@@ -227,13 +226,7 @@ class _Resolver:
         elif method is not DriverMethod.NONE:
             self.missing.setdefault("driver-version", []).append(index)
             return None
-        return Driver(
-            method=method,
-            version=version,
-            branch=branch,
-            kernel_modules=KernelModules(data["kernelModules"]),
-            at=where("driver"),
-        )
+        return translation.driver(data, branch, where("driver"))
 
 
 def _options(spec: ClusterSpec, stated: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

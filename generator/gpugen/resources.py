@@ -14,8 +14,9 @@ from typing import Any
 from gpugen.devices import count_devices
 from gpugen.labels import predict_labels
 from gpugen.model.catalog import GpuModel
+from gpugen.model.driver import Driver
 from gpugen.model.prediction import Prediction, ResourcePrediction
-from gpugen.model.spec import Driver, Mig, Sharing, SharingMode
+from gpugen.model.spec import Mig, Sharing, SharingMode
 
 SHARED_SUFFIX = ".shared"
 MPS_ROOT = "/run/nvidia/mps"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpugen.model.catalog import Distribution
+from gpugen.model.catalog import Distribution, DriverBranch
+from gpugen.model.driver import Driver, DriverMethod, InUse, KernelModules, Runfile, SecureBoot
 from gpugen.model.finding import ROOT, Pointer
 from gpugen.model.host_services import Dcgm, DcgmMode, MigService
 from gpugen.model.spec import (
@@ -83,6 +84,21 @@ def repositories(data: Mapping[str, Any] | None, at: Pointer) -> Repositories | 
     if data is None:
         return None
     return Repositories(data["baseURL"], data["keyFile"], data["fingerprint"], at)
+
+
+def driver(data: Mapping[str, Any], branch: DriverBranch | None, at: Pointer) -> Driver:
+    """Return the driver of a pool's hosts. branch: of its version; None where none is stated."""
+    own = data.get("runfile")
+    return Driver(
+        method=DriverMethod(data["method"]),
+        version=data.get("version", ""),
+        branch=branch,
+        kernel_modules=KernelModules(data["kernelModules"]),
+        at=at,
+        secure_boot=SecureBoot(data["secureBoot"]),
+        in_use=InUse(data["inUse"]),
+        runfile=Runfile(own["url"], own["sha256"], at / "runfile") if own else None,
+    )
 
 
 def tuning(data: Mapping[str, Any] | None, at: Pointer) -> Tuning | None:

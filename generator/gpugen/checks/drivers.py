@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
 from gpugen.host_places import host_setting
+from gpugen.model.driver import DriverMethod, KernelModules
 from gpugen.model.finding import Severity
-from gpugen.model.spec import ClusterSpec, DriverMethod, KernelModules, NodePool
+from gpugen.model.spec import ClusterSpec, NodePool
 from gpugen.versions import is_older
 
 OPEN_ONLY_BRANCH = 620  # install guide v620: no proprietary flavour any more

@@ -11,12 +11,12 @@ from gpugen.model.record import record
 if TYPE_CHECKING:
     from gpugen.model.catalog import (
         Distribution,
-        DriverBranch,
         GpuModel,
         KubernetesMinor,
         OperatingSystem,
         Release,
     )
+    from gpugen.model.driver import Driver
     from gpugen.model.finding import Pointer
     from gpugen.model.host_services import Dcgm, MigService
     from gpugen.model.prediction import Prediction
@@ -44,24 +44,6 @@ class SharingMode(StrEnum):
     NONE = "none"
     TIME_SLICING = "time-slicing"
     MPS = "mps"
-
-
-class DriverMethod(StrEnum):
-    """Where the driver of a host comes from."""
-
-    VENDOR = "vendor"
-    DISTRO = "distro"
-    PRECOMPILED = "precompiled"
-    RUNFILE = "runfile"
-    NONE = "none"
-
-
-class KernelModules(StrEnum):
-    """Flavour of the kernel modules; AUTO follows the GPU's architecture."""
-
-    AUTO = "auto"
-    OPEN = "open"
-    PROPRIETARY = "proprietary"
 
 
 @record
@@ -110,17 +92,6 @@ class Sharing:
 
 
 @record
-class Driver:
-    """The driver of a pool's hosts; branch is None where the method is none."""
-
-    method: DriverMethod
-    version: str
-    branch: DriverBranch | None
-    kernel_modules: KernelModules
-    at: Pointer
-
-
-@record
 class Repositories:
     """Package repositories of the vendor, or a mirror of them."""
 
@@ -146,6 +117,7 @@ class HostSettings:
     cuda_toolkit: CudaToolkit | None = None
     dcgm: Dcgm | None = None
     mig_service: MigService | None = None  # None: the release's version, where the host cuts
+    allow_kernel_change: bool = False
 
 
 @record

@@ -6,8 +6,9 @@ from typing import Any
 
 from gpugen.components import Component, Options
 from gpugen.components.driver.packages import Names, module_stream, package_names
+from gpugen.model.driver import Driver, DriverMethod, KernelModules
 from gpugen.model.plan import Contribution
-from gpugen.model.spec import ClusterSpec, Driver, DriverMethod, KernelModules, NodePool
+from gpugen.model.spec import ClusterSpec, NodePool
 
 ROLE = "nvidia_driver"
 COHERENT_FROM_BRANCH = 580

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from gpugen.checks import Problem, check
 from gpugen.components.gpu_tuning import runtime_services
 from gpugen.host_places import host_setting
-from gpugen.model.spec import ClusterSpec, DriverMethod, KernelModules, NodePool, SharingMode
+from gpugen.model.driver import DriverMethod, KernelModules
+from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
 from gpugen.model.tuning import Tuning
 
 EXCLUSIVE = "exclusive-process"

@@ -10,8 +10,9 @@ from typing import Any
 
 from gpugen.catalog import reading
 from gpugen.components import Component, Options
+from gpugen.model.driver import DriverMethod
 from gpugen.model.plan import Contribution
-from gpugen.model.spec import ClusterSpec, DriverMethod, NodePool
+from gpugen.model.spec import ClusterSpec, NodePool
 
 ROLE = "gpu_prerequisites"
 REPOSITORY = "nvidia"  # in file names on the host

@@ -1,0 +1,66 @@
+"""The driver of a pool's hosts: where it comes from, and what may happen to a host for it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from gpugen.model.catalog import DriverBranch
+from gpugen.model.finding import Pointer
+from gpugen.model.record import record
+
+
+class DriverMethod(StrEnum):
+    """Where the driver of a host comes from."""
+
+    VENDOR = "vendor"
+    DISTRO = "distro"
+    PRECOMPILED = "precompiled"
+    RUNFILE = "runfile"
+    NONE = "none"
+
+
+class KernelModules(StrEnum):
+    """Flavour of the kernel modules; AUTO follows the GPU's architecture."""
+
+    AUTO = "auto"
+    OPEN = "open"
+    PROPRIETARY = "proprietary"
+
+
+class SecureBoot(StrEnum):
+    """What happens to hosts whose firmware checks signatures."""
+
+    REFUSE = "refuse"
+    SIGNED = "signed"
+    MOK = "mok"
+
+
+class InUse(StrEnum):
+    """What happens where processes use the GPUs in front of a change of the driver."""
+
+    REFUSE = "refuse"
+    WAIT = "wait"
+    FORCE = "force"
+
+
+@record
+class Runfile:
+    """The vendor's installer."""
+
+    url: str
+    sha256: str
+    at: Pointer
+
+
+@record
+class Driver:
+    """The driver of a pool's hosts; branch is None where the method is none."""
+
+    method: DriverMethod
+    version: str
+    branch: DriverBranch | None
+    kernel_modules: KernelModules
+    at: Pointer
+    secure_boot: SecureBoot = SecureBoot.REFUSE
+    in_use: InUse = InUse.REFUSE
+    runfile: Runfile | None = None
