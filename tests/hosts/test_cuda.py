@@ -1,4 +1,4 @@
-"""CUDA toolkits and cuDNN on a booted host: side by side, pinned, chosen, removed without a trace."""
+"""CUDA toolkits and cuDNN on a booted host: side by side, pinned, chosen, removed again."""
 
 from __future__ import annotations
 
