@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from lab.cluster.fixtures import plane
+from lab.cluster.fixtures import controllers, kwok, plane, scheduler
+from lab.fixtures import mock_of_nvml
 from lab.hosts.fixtures import checkout, containerd, room
 
-__all__ = ["checkout", "containerd", "plane", "room"]  # fixtures
+__all__ = [  # fixtures
+    *("checkout", "containerd", "controllers", "kwok", "mock_of_nvml", "plane", "room"),
+    "scheduler",
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

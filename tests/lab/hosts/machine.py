@@ -34,6 +34,8 @@ PRIVATE = {  # of the roles: where they read the machine
     "__nvidia_driver_procfs": "/run/fake-nvidia/proc",
     "__nvidia_driver_sysfs": f"/{TREE}/sys",
     "__nvidia_container_toolkit_procfs": "/run/fake-nvidia/proc",
+    "__nvidia_mig_procfs": "/run/fake-nvidia/proc",
+    "__nvidia_mig_sysfs": f"/{TREE}/sys",
 }
 
 
