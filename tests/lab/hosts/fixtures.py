@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -15,6 +16,11 @@ from lab.hosts import base
 from lab.hosts.plays import Checkout
 from lab.hosts.room import DIRECTORIES, NEEDED, Room
 
+MOUNTS = """
+mount -t tmpfs lab /mnt
+mkdir /mnt/lower /mnt/upper /mnt/work /mnt/root
+mount -t overlay -o lowerdir=/mnt/lower,upperdir=/mnt/upper,workdir=/mnt/work lab /mnt/root
+"""
 GROUP = "hosts"  # of pytest-xdist, for files that share a worker; others name themselves
 
 
@@ -26,11 +32,11 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
     """
     lacking = _lacking()
     if lacking:
-        _missing(lacking)
+        missing(lacking)
     try:
         base.tree()
     except base.UnavailableError as problem:
-        _missing(str(problem))
+        missing(str(problem))
     opened = Room(tmp_path_factory.mktemp("room"))
     yield opened
     opened.close()
@@ -44,7 +50,7 @@ def containerd() -> Callable[[str], Path]:
         try:
             return base.containerd(minor)
         except base.UnavailableError as problem:
-            _missing(str(problem))
+            missing(str(problem))
 
     return find
 
@@ -61,10 +67,23 @@ def _lacking() -> str:
         return f"machines of type {platform.machine()}"
     if os.geteuid() != 0:
         return "root"
-    return ", ".join(name for name in NEEDED if shutil.which(name) is None)
+    if not base.MIRROR:
+        return "a mirror of Debian (GPUGEN_DEBIAN_MIRROR)"
+    programs = ", ".join(name for name in NEEDED if shutil.which(name) is None)
+    return programs or _refused()
 
 
-def _missing(what: str) -> NoReturn:
+def _refused() -> str:
+    """Return what the kernel refuses this root, as in most containers; empty if nothing."""
+    probe = ["unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "sh", "-euc", MOUNTS]
+    done = subprocess.run(probe, capture_output=True, text=True, timeout=30, check=False)
+    if done.returncode:
+        return f"namespaces and overlays of root's own ({done.stderr.strip()})"
+    return ""
+
+
+def missing(what: str) -> NoReturn:
+    """Skip, or fail where tools are required."""
     message = f"the laboratory of hosts is missing: {what} (docs/host-lab.md)"
     if os.environ.get("GPUGEN_REQUIRE_TOOLS"):
         pytest.fail(message, pytrace=False)
