@@ -22,11 +22,17 @@ REPOSITORIES = {
     "keyFile": "keys/a.asc",
     "fingerprint": "EB693B3035CD5710E231E123A4B469963BF863CC",
 }
+TOOLKITS = {"versions": ["12.9", "13.0"], "default": "12.9"}
+CLOCKS = {"min": 300, "max": 1200}
 COMPONENTS = "components/"
 CONTROL_PLANE = {"/controlPlane": {"hosts": [{"name": "cp-1.example"}]}}
 SETUPS: dict[str, dict[str, Any]] = {  # what must be stated first, by the beginning of the key
     "hostDefaults/repositories": {"/hostDefaults/repositories": REPOSITORIES},
     "pools/[]/host/repositories": {"/pools/0/host/repositories": REPOSITORIES},
+    "hostDefaults/cudaToolkit": {"/hostDefaults/cudaToolkit": TOOLKITS},
+    "pools/[]/host/cudaToolkit": {"/pools/0/host/cudaToolkit": TOOLKITS},
+    "hostDefaults/tuning/lockedClocksMHz": {"/hostDefaults/tuning/lockedClocksMHz": CLOCKS},
+    "pools/[]/host/tuning/lockedClocksMHz": {"/pools/0/host/tuning/lockedClocksMHz": CLOCKS},
     "components/dcgm-exporter/metrics/add/[]": {
         "/components/dcgm-exporter": {"metrics": {"add": [METRIC]}}
     },
