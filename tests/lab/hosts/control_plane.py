@@ -1,6 +1,6 @@
-"""Nodes of a control plane as kubeadm or k3s leave them: real etcd, API server and scheduler.
+"""Nodes of a control plane as kubeadm, k3s or k0s leave them: real etcd, API server, scheduler.
 
-The first node has the API server that all schedulers talk to. Stand-ins play the kubelet and k3s.
+The first node has the API server that all schedulers talk to. Stand-ins play kubelet, k3s and k0s.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ TOKEN = "lab-administrator"
 API = ("lab-etcd", "lab-apiserver")
 MANIFEST = "etc/kubernetes/manifests/kube-scheduler.yaml"
 KEY = "etc/kubernetes/service-accounts.key"
+K0S_CONFIG = "etc/k0s/k0s.yaml"
 UNIT = "[Service]\nExecStart={}\nRestart=always\nRestartSec=1\nKillMode=control-group\n"
 ETCD = "/usr/local/bin/etcd --data-dir=/var/lib/etcd --unsafe-no-fsync"
 SERVER = " ".join(
@@ -35,6 +36,10 @@ SERVER = " ".join(
         "--authorization-mode=RBAC --token-auth-file=/etc/kubernetes/tokens.csv",
         "--endpoint-reconciler-type=none --allow-privileged=true",
     ]
+)
+HEALTH = (
+    "import ssl, urllib.request as u; c = ssl.create_default_context(); c.check_hostname = False; "
+    "c.verify_mode = 0; print(u.urlopen('https://127.0.0.1:10259/livez', context=c).read())"
 )
 STATIC_POD = """\
 apiVersion: v1
@@ -114,6 +119,19 @@ def k3s(programs: Path, folder: Path) -> Machine:
     return _machine(programs, ["k3s", *API], files)
 
 
+def k0s(programs: Path, folder: Path) -> Machine:
+    """Return a single controller of k0s, whose API server is a process beside it."""
+    files = {
+        **_service("k0scontroller", "/usr/local/bin/k0s controller"),
+        "usr/local/bin/k0s": text("k0s"),
+        K0S_CONFIG: "spec: {api: {}}\n",
+        "var/lib/k0s/pki/admin.conf": _kubeconfig("127.0.0.1"),
+        "var/lib/k0s/pki/scheduler.conf": _kubeconfig("127.0.0.1"),
+        **_api(folder),
+    }
+    return _machine(programs, ["k0scontroller", *API], files)
+
+
 def _machine(programs: Path, units: list[str], files: dict[str, str]) -> Machine:
     wanted = "".join(f"Wants={unit}.service\n" for unit in units)
     start = {"etc/systemd/system/multi-user.target.d/control-plane.conf": f"[Unit]\n{wanted}"}
@@ -149,8 +167,9 @@ def _kubeconfig(server: str) -> str:
     return json.dumps(content)
 
 
-def wait_for_leader(node: Node, kubeconfig: str = "/etc/kubernetes/admin.conf") -> None:
-    """Wait until the API server answers and a scheduler leads."""
-    path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
-    command = ["kubectl", f"--kubeconfig={kubeconfig}", "get", "--raw", path]
-    wait_until("a scheduler leads", lambda: "renewTime" in node.run(*command, status=None))
+def wait_for_scheduler(node: Node, kubeconfig: str = "/etc/kubernetes/admin.conf") -> None:
+    """Wait until the API server is ready and the node's scheduler is healthy."""
+    ask = ["kubectl", f"--kubeconfig={kubeconfig}", "get", "--raw"]
+    wait_until("the server", lambda: "ok" in node.run(*ask, "/readyz", status=None))
+    health = ["python3", "-c", HEALTH]
+    wait_until("the scheduler", lambda: "ok" in node.run(*health, status=None))
