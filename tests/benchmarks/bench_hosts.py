@@ -1,0 +1,174 @@
+"""Prints what the host half costs: reading the inventory, and runs over hosts that are as wanted.
+
+    python tests/benchmarks/bench_hosts.py [--hosts 10000] [--nodes 1 20] [--runs 3]
+
+Inventory: CPU and wall seconds of ``ansible-inventory --list``, medians; the form that gpugen
+renders for so many hosts, and the same inventory as YAML. Nodes (root, docs/host-lab.md): seconds
+of a run over N booted nodes that are as the spec says, and module runs per host by role, which is
+what hosts and control host pay for. ``--nodes 0`` leaves the nodes out. Nothing is asserted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "generator")]
+
+from commands import gpugen  # noqa: E402
+from gpugen.yaml_text import to_yaml  # noqa: E402
+from lab.hosts.machine import Machine  # noqa: E402
+from lab.hosts.plays import Checkout, Run, spec  # noqa: E402
+from lab.hosts.room import Room  # noqa: E402
+
+POOLS = 20
+BY_ROLE = {"gpugen_serial": "100%"}
+
+
+def large(count: int) -> dict[str, Any]:
+    """Return a spec of so many hosts in 20 pools, each with an address of its own."""
+    hosts = [
+        {"name": f"gpu-{n:05}.big.example", "address": f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}"}
+        for n in range(count)
+    ]
+    size = count // POOLS
+    return {
+        "apiVersion": "gpugen/v1",
+        "kind": "Cluster",
+        "name": "big",
+        "release": "2026.11",
+        "kubernetes": {"version": "1.36", "distribution": "kubeadm"},
+        "access": {"ssh": {"user": "ops"}, "kubeconfigContext": "big-admin", "nodeNames": "fqdn"},
+        "hostDefaults": {
+            "os": "ubuntu-24.04",
+            "driver": {"version": "580.178.04"},
+            "containerToolkit": {"version": "1.20.0"},
+        },
+        "pools": [
+            {
+                "name": f"p{number:02}",
+                "gpu": {"model": "h100-sxm5-80gb", "count": 8},
+                "hosts": hosts[number * size : (number + 1) * size],
+            }
+            for number in range(POOLS)
+        ],
+        "components": {},
+    }
+
+
+def read_inventory(folder: Path, file: Path, runs: int) -> str:
+    """Return the median CPU and wall seconds of reading an inventory."""
+    command = [sys.executable, "-m", "ansible", "inventory", "-i", str(file), "--list"]
+    environment = {**os.environ, "ANSIBLE_HOME": str(folder / "home")}
+    figures = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        with subprocess.Popen(
+            command, cwd=file.parents[1], env=environment, stdout=subprocess.DEVNULL
+        ) as child:
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+        assert child.returncode == 0, file
+        wall = time.perf_counter() - start
+        figures.append((usage.ru_utime + usage.ru_stime, wall))
+    cpu, wall = (statistics.median(column) for column in zip(*figures, strict=True))
+    return f"{cpu:6.1f} s CPU {wall:6.1f} s wall {file.stat().st_size / 1e6:6.1f} MB  {file.name}"
+
+
+def inventories(folder: Path, count: int, runs: int) -> None:
+    """Print what Ansible takes to read an inventory, as rendered and as YAML."""
+    home = folder / "inventories" / "big"
+    home.mkdir(parents=True)
+    (home / "cluster.yaml").write_text(json.dumps(large(count)))
+    answer = gpugen("render", "big", cwd=folder)
+    assert answer.code == 0, answer.err
+    inventory = folder / "out" / "big" / "ansible" / "inventory"
+    (rendered,) = inventory.glob("hosts.*")
+    print(f"ansible-inventory --list, {count:,} hosts")
+    print(f"  rendered  {read_inventory(folder, rendered, runs)}", flush=True)
+    if rendered.suffix == ".json":
+        other = rendered.with_suffix(".yml")
+        other.write_text(to_yaml(json.loads(rendered.read_text())))
+        print(f"  as YAML   {read_inventory(folder, other, runs)}", flush=True)
+
+
+def role_of(task: str) -> str:
+    """Return the role of a task as Ansible names it; of the play's own tasks their name."""
+    role, colon, _ = task.partition(" : ")
+    return role if colon else "play"
+
+
+def show(run: Run, count: int, seconds: float) -> None:
+    """Print what a run did."""
+    per_host = [host for host in run.hosts.values() if host.module_runs]
+    changed = sum(len(host.changed) for host in per_host)
+    most = max(per_host, key=lambda host: host.module_runs)
+    roles: Counter[str] = Counter()
+    for task, times in most.modules.items():
+        roles[role_of(task)] += times
+    print(
+        f"rerun of {count} nodes: {seconds:.1f} s, {changed} changed, "
+        f"{most.module_runs} module runs per host "
+        f"({', '.join(f'{role} {times}' for role, times in roles.items())})",
+        flush=True,
+    )
+
+
+def nodes(folder: Path, count: int) -> None:
+    """Boot nodes, bring them to the spec, and print what another run costs."""
+    room = Room(folder / "room")
+    try:
+        booted = room.boot({f"n{number:03}": Machine() for number in range(count)})
+        checkout = Checkout(room, folder / "checkout")
+        checkout.render(spec(room, booted.values()))
+        start = time.perf_counter()
+        first = checkout.play(extra=BY_ROLE)
+        assert first.code == 0, first.output
+        print(f"first run of {count} nodes: {time.perf_counter() - start:.1f} s", flush=True)
+        start = time.perf_counter()
+        again = checkout.play(extra=BY_ROLE)
+        assert again.code == 0, again.output
+        show(again, count, time.perf_counter() - start)
+        tell(again)
+    finally:
+        room.close()
+
+
+def tell(run: Run) -> None:
+    """Print the tasks that cost a module run on a host."""
+    tasks: Mapping[str, int] = max((host.modules for host in run.hosts.values()), key=len)
+    for task, times in tasks.items():
+        print(f"  {times}  {task}")
+
+
+def main() -> None:
+    """Measure what the arguments ask for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--hosts", type=int, default=10_000, help="0 leaves the inventory out")
+    parser.add_argument("--nodes", type=int, nargs="*", default=[1, 20])
+    parser.add_argument("--runs", type=int, default=3)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="gpugen-bench-") as name:
+        folder = Path(name)
+        if arguments.hosts:
+            (folder / "inventory").mkdir()
+            inventories(folder / "inventory", arguments.hosts, arguments.runs)
+        for count in filter(None, arguments.nodes):
+            own = folder / f"nodes-{count}"
+            (own / "room").mkdir(parents=True)
+            nodes(own, count)
+
+
+if __name__ == "__main__":
+    main()
