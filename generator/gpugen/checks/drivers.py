@@ -108,19 +108,6 @@ def no_flavour(spec: ClusterSpec) -> Iterator[Problem]:
         )
 
 
-@check("driver-method-not-supported")
-def method(spec: ClusterSpec) -> Iterator[Problem]:
-    """The roles install the vendor's packages, or verify what the image brings."""
-    for pool in spec.pools:
-        driver = pool.host.driver
-        if driver.method not in (DriverMethod.VENDOR, DriverMethod.NONE):
-            yield (
-                host_setting(spec, pool, "driver", "method"),
-                f"the driver role does not install by {str(driver.method)!r} yet",
-                "take vendor, or none where the image brings the driver",
-            )
-
-
 @check("driver-modules-without-install")
 def modules_without_install(spec: ClusterSpec) -> Iterator[Problem]:
     """With method none nothing is installed, so a flavour has no effect."""

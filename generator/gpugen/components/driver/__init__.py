@@ -40,6 +40,9 @@ def _variables(pool: NodePool, kubelet_root: str) -> dict[str, Any]:
     return {
         **common,
         "nvidia_driver_modules": "open" if is_open else "proprietary",
+        "nvidia_driver_secure_boot": str(driver.secure_boot),
+        "nvidia_driver_in_use": str(driver.in_use),
+        **_installer(driver),
         **_stream_variables(module_stream(pool, driver.branch, is_open=is_open)),
         **_package_variables(names),
         "nvidia_driver_module_options": module_options(pool),
@@ -50,8 +53,14 @@ def _stream_variables(stream: str) -> dict[str, str]:
     return {"nvidia_driver_stream": stream} if stream else {}
 
 
+def _installer(driver: Driver) -> dict[str, Any]:
+    own = driver.runfile
+    return {"nvidia_driver_runfile": {"url": own.url, "sha256": own.sha256}} if own else {}
+
+
 def _package_variables(names: Names) -> dict[str, list[str]]:
     return {
+        **({"nvidia_driver_module_packages": list(names.beside)} if names.beside else {}),
         "nvidia_driver_packages": list(names.driver),
         "nvidia_driver_fabric_packages": list(names.fabric),
         "nvidia_driver_nvlink5_packages": list(names.nvlink5),

@@ -8,11 +8,18 @@ from typing import Any
 
 from gpugen.catalog import reading
 from gpugen.model.catalog import DriverBranch
+from gpugen.model.driver import DriverMethod
 from gpugen.model.record import record
 from gpugen.model.spec import NodePool
 
 OLDEST, NEWEST = 0, 100_000  # branches, where a row leaves its end open
 NO_SWITCHES = ("never", "never-on-single-node", "switch-trays-only")
+IMEX = ("multi-node", "nvl32-only")
+IMEX_FROM_BRANCH = 550
+
+
+class UnknownPackagesError(LookupError):
+    """The catalogue knows no package names for this; the text says for what."""
 
 
 @record
@@ -20,46 +27,125 @@ class Names:
     """Package names of one pool.
 
     driver, fabric: at the driver's exact version; fabric only where NVSwitches are found. nvlink5:
-    with versions of their own, for boards whose switches hide behind InfiniBand.
+    with versions of their own, for boards whose switches hide behind InfiniBand. beside: with
+    versions of their own on every host; {kernel} and {flavour} are for the host to fill in.
     """
 
     driver: tuple[str, ...]
-    fabric: tuple[str, ...]
-    nvlink5: tuple[str, ...]
+    fabric: tuple[str, ...] = ()
+    nvlink5: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
 
 def package_names(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> Names:
-    """Return what the pool's hosts install. Raises KeyError: the catalogue names no package."""
-    row = pool.host.os.row
-    rows = _packages()["driverPackages"][row["driverPackages"]]["byBranch"]
-    flavour = "open" if is_open else "proprietary"
-    driver = tuple(_named(each, branch) for each in _each(_for_branch(rows, branch.id)[flavour]))
-    if pool.gpu.fabric_manager in NO_SWITCHES:
-        return Names(driver, (), ())
-    return Names(driver, *_fabric(pool, branch))
+    """Return what the pool's hosts install. Raises UnknownPackagesError."""
+    method = pool.host.driver.method
+    if method is DriverMethod.RUNFILE:
+        return _by_installer(pool)
+    if method in (DriverMethod.DISTRO, DriverMethod.PRECOMPILED) and not _is_rpm(pool):
+        return _from_archive(pool, branch, is_open=is_open)
+    if method is DriverMethod.DISTRO:
+        raise UnknownPackagesError(f"{pool.host.os.id} has no driver in its own archive")
+    return _from_vendor(pool, branch, is_open=is_open)
 
 
 def module_stream(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> str:
     """Return module and stream of the driver; empty where the system has no module streams."""
     row = pool.host.os.row
-    if not row.get("moduleStreams", False):
+    if not row.get("moduleStreams", False) or pool.host.driver.method is DriverMethod.RUNFILE:
         return ""
-    streams = _packages()["driverPackages"][row["driverPackages"]]["streams"]
-    return _named(streams["openBranch" if is_open else "proprietaryBranch"], branch)
+    streams = _table(row["driverPackages"])["streams"]
+    flavour = "openBranch" if is_open else "proprietaryBranch"
+    is_built = pool.host.driver.method is DriverMethod.PRECOMPILED
+    return _named(streams["precompiledBranch" if is_built else flavour], branch)
+
+
+def _by_installer(pool: NodePool) -> Names:
+    if pool.gpu.fabric_manager not in NO_SWITCHES:
+        raise UnknownPackagesError(
+            f"the installer brings no fabric manager, {pool.gpu.id} needs one"
+        )
+    if pool.gpu.imex in IMEX:
+        raise UnknownPackagesError(f"the installer brings no IMEX, {pool.gpu.id} needs it")
+    return Names(())
+
+
+def _from_vendor(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> Names:
+    table = _table(pool.host.os.row["driverPackages"])
+    row = _for_branch(table["byBranch"], branch.id)
+    flavour = "open" if is_open else "proprietary"
+    beside: tuple[str, ...] = ()
+    if pool.host.driver.method is DriverMethod.PRECOMPILED:
+        flavour = f"precompiled{flavour.capitalize()}"
+        beside = tuple(_each(table.get("precompiledModules", ())))
+    if flavour not in row or (pool.host.driver.method is DriverMethod.PRECOMPILED and not beside):
+        raise UnknownPackagesError(f"nobody builds {flavour} modules for {pool.host.os.id}")
+    driver = (*_all_named(row[flavour], branch), *_imex(pool, branch))
+    if pool.gpu.fabric_manager in NO_SWITCHES:
+        return Names(driver, beside=beside)
+    return Names(driver, *_fabric(pool, branch), beside=beside)
+
+
+def _from_archive(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> Names:
+    """Return the packages of the system's own archive."""
+    system, method = pool.host.os, str(pool.host.driver.method)
+    archive = system.row.get("archive", {})
+    table = _table(archive["packages"]) if archive else {}
+    row = table.get(method, {})
+    flavour = "open" if is_open else "proprietary"
+    if flavour not in row:
+        raise UnknownPackagesError(f"the archive of {system.id} has no such packages")
+    if branch.id not in archive.get("branches", [branch.id]):
+        known = " and ".join(map(str, archive["branches"]))
+        raise UnknownPackagesError(f"the archive of {system.id} carries {known}, not {branch.id}")
+    if pool.gpu.imex in IMEX:
+        raise UnknownPackagesError(f"no archive has the IMEX that {pool.gpu.id} needs")
+    beside = [*_each(row.get("beside", ())), *_each(row.get(f"{flavour}Modules", ()))]
+    if pool.host.allow_kernel_change:
+        beside += _each(row.get(f"{flavour}Following", ()))
+    fabric = _archived_fabric(pool, table, branch)
+    return Names(_all_named(row[flavour], branch), fabric, (), _all_named(beside, branch))
+
+
+def _archived_fabric(
+    pool: NodePool, table: Mapping[str, Any], branch: DriverBranch
+) -> tuple[str, ...]:
+    if pool.gpu.fabric_manager in NO_SWITCHES:
+        return ()
+    if pool.gpu.needs_nvlsm or "fabricManager" not in table:
+        raise UnknownPackagesError(
+            f"the archive of {pool.host.os.id} has not all of the fabric that {pool.gpu.id} needs"
+        )
+    return _all_named([table["fabricManager"], table["nscq"]], branch)
 
 
 def _fabric(pool: NodePool, branch: DriverBranch) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the fabric manager's set for NVSwitch boards, and what NVLink 5 needs beside it."""
-    table = _packages()["fabricPackages"]
-    is_rpm = pool.host.os.row.get("packageModule") == "dnf"
-    row = _for_branch(table["rpm" if is_rpm else "deb"], branch.id)
-    beside = (*table["nvlink5"]["packages"], *(table["nvlink5"]["rpmAlso"] if is_rpm else ()))
+    row = _fabric_row(pool, branch)
+    table = _packages()["fabricPackages"]["nvlink5"]
+    beside = (*table["packages"], *(table["rpmAlso"] if _is_rpm(pool) else ()))
     if not pool.gpu.needs_nvlsm:
         return (_named(row["fabricManager"], branch), _named(row["nscq"], branch)), ()
     names = [_named(row["fabricManager"], branch)]
     if pool.host.architecture == "amd64":  # libnvsdm exists for amd64 only
         names.append(_named(row["nvsdm"], branch))
     return tuple(names), beside
+
+
+def _imex(pool: NodePool, branch: DriverBranch) -> tuple[str, ...]:
+    """Return the daemon that shares memory between nodes, on boards that reach other nodes."""
+    if pool.gpu.imex not in IMEX or branch.id < IMEX_FROM_BRANCH:
+        return ()
+    return (_named(_fabric_row(pool, branch)["imex"], branch),)
+
+
+def _fabric_row(pool: NodePool, branch: DriverBranch) -> Mapping[str, Any]:
+    table = _packages()["fabricPackages"]
+    return _for_branch(table["rpm" if _is_rpm(pool) else "deb"], branch.id)
+
+
+def _is_rpm(pool: NodePool) -> bool:
+    return bool(pool.host.os.row.get("packageModule") == "dnf")
 
 
 def _for_branch(rows: Iterable[Mapping[str, Any]], branch: int) -> Mapping[str, Any]:
@@ -75,8 +161,17 @@ def _each(names: str | Iterable[str]) -> Iterable[str]:
     return (names,) if isinstance(names, str) else names
 
 
+def _all_named(patterns: str | Iterable[str], branch: DriverBranch) -> tuple[str, ...]:
+    return tuple(_named(each, branch) for each in _each(patterns))
+
+
 def _named(pattern: str, branch: DriverBranch) -> str:
     return pattern.replace("{branch}", str(branch.id))
+
+
+def _table(name: str) -> dict[str, Any]:
+    table: dict[str, Any] = _packages()["driverPackages"][name]
+    return table
 
 
 @cache

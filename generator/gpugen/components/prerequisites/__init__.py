@@ -16,6 +16,7 @@ from gpugen.model.spec import ClusterSpec, NodePool
 
 ROLE = "gpu_prerequisites"
 REPOSITORY = "nvidia"  # in file names on the host
+BUILDS_MODULES = (DriverMethod.VENDOR, DriverMethod.DISTRO, DriverMethod.RUNFILE)
 
 
 def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
@@ -31,10 +32,18 @@ def _variables(pool: NodePool) -> dict[str, Any]:
         "gpu_prerequisites_architecture": pool.host.architecture,
         "gpu_prerequisites_gpu_count": pool.gpu_count,
         "gpu_prerequisites_gpu_devices": list(pool.gpu.pci_devices),
-        "gpu_prerequisites_headers": pool.host.driver.method is DriverMethod.VENDOR,
+        "gpu_prerequisites_headers": pool.host.driver.method in BUILDS_MODULES,
+        "gpu_prerequisites_allow_kernel_change": pool.host.allow_kernel_change,
+        "gpu_prerequisites_hold_kernel_updates": _holds_kernels(pool),
         "gpu_prerequisites_repositories": _repositories(pool),
         **_header_packages(pool),
     }
+
+
+def _holds_kernels(pool: NodePool) -> bool:
+    """Tell whether kernels stay: a new one would have no modules that the system built."""
+    is_built = pool.host.driver.method is DriverMethod.PRECOMPILED
+    return is_built and not pool.host.allow_kernel_change
 
 
 def _header_packages(pool: NodePool) -> dict[str, list[str]]:

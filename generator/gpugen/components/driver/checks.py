@@ -1,0 +1,117 @@
+"""Checks of how a driver comes to its hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen.checks import Problem, check
+from gpugen.components.driver import uses_open_modules
+from gpugen.components.driver.packages import UnknownPackagesError, package_names
+from gpugen.host_places import host_setting
+from gpugen.model.driver import DriverMethod, InUse, SecureBoot
+from gpugen.model.spec import ClusterSpec
+
+
+@check("driver-method-not-supported", "DRV-24", "DRV-26")
+def method(spec: ClusterSpec) -> Iterator[Problem]:
+    """The catalogue knows no packages by which this method would bring the driver.
+
+    Source: rows of packages.yaml and operating-systems/; names are never guessed.
+    """
+    for pool in spec.pools:
+        driver = pool.host.driver
+        if driver.branch is None or driver.method in (DriverMethod.VENDOR, DriverMethod.NONE):
+            continue
+        try:
+            package_names(pool, driver.branch, is_open=uses_open_modules(pool))
+        except UnknownPackagesError as problem:
+            yield (
+                host_setting(spec, pool, "driver", "method"),
+                f"the hosts of pool {pool.name!r} cannot get a driver by {str(driver.method)!r}:"
+                f" {problem}",
+                "take vendor, or none where the image brings the driver",
+            )
+
+
+@check("driver-runfile-missing", "DRV-22")
+def runfile_missing(spec: ClusterSpec) -> Iterator[Problem]:
+    """Method runfile runs an installer that only the spec can name, with its checksum."""
+    for pool in spec.pools:
+        driver = pool.host.driver
+        if driver.method is DriverMethod.RUNFILE and driver.runfile is None:
+            yield (
+                host_setting(spec, pool, "driver", "method"),
+                "method runfile needs the installer's address and checksum",
+                "write runfile: {url: ..., sha256: ...} beside it",
+            )
+
+
+@check("driver-runfile-without-effect")
+def runfile_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
+    """Other methods run no installer."""
+    for pool in spec.pools:
+        driver = pool.host.driver
+        if driver.method is not DriverMethod.RUNFILE and driver.runfile is not None:
+            yield (
+                host_setting(spec, pool, "driver", "runfile"),
+                f"runfile has no effect with method {driver.method}",
+                "leave it out, or write method: runfile",
+            )
+
+
+@check("driver-runfile-other-version", "DRV-22")
+def runfile_version(spec: ClusterSpec) -> Iterator[Problem]:
+    """The installer's name carries its version; another one would be installed than is verified."""
+    for pool in spec.pools:
+        driver = pool.host.driver
+        own = driver.runfile
+        if own is None or driver.method is not DriverMethod.RUNFILE:
+            continue
+        name = own.url.rpartition("/")[2]
+        if f"-{driver.version}." not in name and f"-{driver.version}-" not in name:
+            yield (
+                host_setting(spec, pool, "driver", "runfile"),
+                f"the installer {name!r} is not of version {driver.version}",
+                "name the installer of that version",
+            )
+
+
+@check("driver-secure-boot-unsigned", "DRV-11")
+def unsigned(spec: ClusterSpec) -> Iterator[Problem]:
+    """Modules that the hosts build themselves do not carry the system's signature.
+
+    A firmware that checks signatures would refuse them: "Key was rejected by service".
+    """
+    for pool in spec.pools:
+        driver = pool.host.driver
+        if driver.secure_boot is SecureBoot.SIGNED and driver.method not in (
+            DriverMethod.PRECOMPILED,
+            DriverMethod.NONE,
+        ):
+            yield (
+                host_setting(spec, pool, "driver", "secureBoot"),
+                f"method {driver.method} brings no modules that the system signed",
+                "take method precompiled, or secureBoot: mok",
+            )
+
+
+@check("driver-setting-without-effect")
+def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
+    """The setting is about an installation, or about modules of DKMS, that there is not."""
+    for pool in spec.pools:
+        driver = pool.host.driver
+        is_none = driver.method is DriverMethod.NONE
+        is_built = driver.method is DriverMethod.PRECOMPILED
+        stated = {
+            ("driver", "secureBoot"): (is_none and driver.secure_boot is not SecureBoot.REFUSE)
+            or (is_built and driver.secure_boot is SecureBoot.MOK),
+            ("driver", "inUse"): is_none and driver.in_use is not InUse.REFUSE,
+            ("allowKernelChange",): is_none and pool.host.allow_kernel_change,
+        }
+        for path, has_no_effect in stated.items():
+            if has_no_effect:
+                yield (
+                    host_setting(spec, pool, *path),
+                    f"{path[-1]} has no effect with method {driver.method}",
+                    "leave it out",
+                )

@@ -1,0 +1,103 @@
+"""What the hosts of a pool are told about their driver, by method, system and board."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpugen.components.driver import COMPONENT
+from gpugen.components.driver.packages import UnknownPackagesError
+from gpugen.components.prerequisites import COMPONENT as PREREQUISITES
+from specs import resolved
+
+INSTALLER = {"url": "https://mirror.lab.example/x-580.178.04.run", "sha256": "0" * 64}
+DRIVER = "/hostDefaults/driver/"
+
+
+def told(method: str, changes: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the driver's variables for a method, after further changes of the minimal spec."""
+    spec = resolved({DRIVER + "method": method, **(changes or {})})
+    (own,) = COMPONENT.contribute(spec, {}).host_variables.values()
+    return dict(own)
+
+
+def test_vendor_names_the_set_and_the_fabric() -> None:
+    """DRV-02, DRV-07: one version for the driver and for what speaks to NVSwitches."""
+    own = told("vendor")
+    assert own["nvidia_driver_packages"] == ["nvidia-open-580"]
+    assert own["nvidia_driver_fabric_packages"] == ["nvidia-fabricmanager", "libnvidia-nscq"]
+    assert "nvidia_driver_module_packages" not in own
+
+
+def test_boards_of_nvlink_5_get_nvsdm_and_their_subnet_manager() -> None:
+    """DRV-07."""
+    own = told("vendor", {"/pools/0/gpu/model": "b200"})
+    assert own["nvidia_driver_fabric_packages"] == ["nvidia-fabricmanager", "libnvsdm"]
+    assert own["nvidia_driver_nvlink5_packages"] == ["nvlsm", "infiniband-diags"]
+
+
+def test_boards_that_reach_other_nodes_get_imex_at_the_drivers_version() -> None:
+    """DRV-07, DRV-10."""
+    own = told("vendor", {"/pools/0/gpu/model": "gb200"})
+    assert "nvidia-imex" in own["nvidia_driver_packages"]
+    assert own["nvidia_driver_module_options"] == {"NVreg_CoherentGPUMemoryMode": "driver"}
+
+
+def test_distro_on_ubuntu_takes_server_packages() -> None:
+    own = told("distro")
+    assert "nvidia-headless-580-server-open" in own["nvidia_driver_packages"]
+    assert own["nvidia_driver_fabric_packages"] == [
+        "nvidia-fabricmanager-580",
+        "libnvidia-nscq-580",
+    ]
+
+
+def test_distro_on_debian_has_tools_with_versions_of_their_own() -> None:
+    board = {"/pools/0/gpu/model": "a100-pcie-40gb", DRIVER + "version": "535.261.03"}
+    own = told("distro", {"/hostDefaults/os": "debian-12", **board})
+    assert "nvidia-smi" in own["nvidia_driver_packages"]
+    assert own["nvidia_driver_module_packages"] == ["nvidia-persistenced"]
+
+
+@pytest.mark.parametrize("may_change", [False, True])
+def test_precompiled_modules_follow_the_kernel_only_if_it_may_change(may_change: bool) -> None:
+    """PRE-05: otherwise updates of the kernel wait."""
+    more = {"/hostDefaults/allowKernelChange": may_change}
+    own = told("precompiled", more)
+    modules = own["nvidia_driver_module_packages"]
+    assert modules[0] == "linux-modules-nvidia-580-server-open-{kernel}"
+    assert ("linux-modules-nvidia-580-server-open-{flavour}" in modules) is may_change
+    spec = resolved({DRIVER + "method": "precompiled", **more})
+    (needs,) = PREREQUISITES.contribute(spec, {}).host_variables.values()
+    assert needs["gpu_prerequisites_headers"] is False
+    assert needs["gpu_prerequisites_hold_kernel_updates"] is not may_change
+
+
+def test_the_installer_is_told_with_its_checksum() -> None:
+    more = {"/pools/0/gpu/model": "a100-pcie-40gb", DRIVER + "runfile": INSTALLER}
+    own = told("runfile", more)
+    assert own["nvidia_driver_runfile"] == INSTALLER
+    assert own["nvidia_driver_packages"] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "changes", "why"),
+    [
+        ("runfile", {}, "brings no fabric manager"),
+        ("precompiled", {"/hostDefaults/os": "debian-12"}, "has no such packages"),
+        ("distro", {"/hostDefaults/os": "debian-12"}, "carries 535, not 580"),
+        ("distro", {"/pools/0/gpu/model": "b200"}, "has not all of the fabric"),
+        ("distro", {"/hostDefaults/os": "rocky-9"}, "has no driver in its own archive"),
+    ],
+)
+def test_names_are_never_guessed(method: str, changes: dict[str, Any], why: str) -> None:
+    with pytest.raises(UnknownPackagesError, match=why):
+        told(method, changes)
+
+
+def test_secure_boot_and_use_are_told() -> None:
+    """DRV-11, DRV-13."""
+    own = told("vendor", {DRIVER + "secureBoot": "mok", DRIVER + "inUse": "wait"})
+    assert own["nvidia_driver_secure_boot"] == "mok"
+    assert own["nvidia_driver_in_use"] == "wait"
