@@ -11,7 +11,13 @@ from lab.fixtures import mock_of_nvml
 from lab.hosts.fixtures import checkout, containerd, room
 
 __all__ = [  # fixtures
-    *("checkout", "containerd", "controllers", "kwok", "mock_of_nvml", "plane", "room"),
+    "checkout",
+    "containerd",
+    "controllers",
+    "kwok",
+    "mock_of_nvml",
+    "plane",
+    "room",
     "scheduler",
 ]
 

@@ -100,7 +100,7 @@ class Api:
         payload = sent.encode() if isinstance(sent, str) else sent
         try:
             response, content = self._exchange(method, target, payload, headers)
-        except (http.client.HTTPException, ConnectionError):
+        except (http.client.HTTPException, ConnectionError, ssl.SSLEOFError):
             self.close()  # the server had closed an idle connection
             response, content = self._exchange(method, target, payload, headers)
         is_json = response.headers.get_content_type() == "application/json"

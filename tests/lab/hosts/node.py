@@ -85,6 +85,13 @@ class Node:
         """Return what differs from the base tree: path -> kind, mode and digest."""
         return changes(self._mounts() / "upper")
 
+    def keep(self, folder: Path) -> Path:
+        """Copy what differs from the base tree, as a layer for other nodes; return the copy."""
+        copy = folder / f"layer-{self.name}"
+        upper = self._mounts() / "upper"
+        subprocess.run(["cp", "--archive", upper, copy], check=True, timeout=120)
+        return copy
+
     def versions(self) -> dict[str, str]:
         """Return the vendor's installed packages: name -> version, behind ``=`` if it is held."""
         return {n: v for n, v in self.packages().items() if "nvidia" in n or "cuda" in n}
