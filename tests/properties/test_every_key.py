@@ -69,6 +69,8 @@ VALUES: dict[str, list[Any]] = {  # for what has no other examples, enumeration 
     "kubernetes/distribution": ["k0s", "microk8s"],
     "access/ssh/user": ["root"],
     "hostDefaults/os": ["debian-12", "rhel-9"],
+    "hostDefaults/migManager/version": ["0.15.0"],
+    "pools/[]/host/migManager/version": ["0.15.0"],
     "hostDefaults/driver/version": ["595.91.07"],
     "hostDefaults/containerToolkit/version": ["1.19.1"],
     "pools": [RICH["pools"][1:]],
@@ -147,6 +149,7 @@ CONTEXTS: dict[str, dict[str, Any]] = {  # where some keys have nothing to act u
 }
 RESTATED = {  # off already there, or only judged there
     *("components/runtime-class", "kubernetes/version", "pools/[]/host/driver/method"),
+    "pools/[]/mig/manager",
 }
 
 
