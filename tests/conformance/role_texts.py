@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,11 @@ from jinja2 import nodes
 ROOT = Path(__file__).parents[2]
 ROLES = sorted(path.parents[1] for path in (ROOT / "roles").glob("*/meta/argument_specs.yml"))
 CONDITIONS = ("when", "until", "failed_when", "changed_when")
+BOOLEAN_FILTERS = {"bool"}
+BOOLEAN_NAMES = {"ansible_check_mode"}
+NUMBER_FILTERS = {"int", "float", "length", "count", "abs", "sum", "min", "max", "round"}
+NUMBER_METHODS = {"total_seconds", "timestamp", "count", "index", "find"}
+ORDERED = {"lt", "lteq", "gt", "gteq"}
 EMPTY = jinja2.Environment()  # only parses, so it need not know a filter
 
 
@@ -43,17 +48,22 @@ class Text:
 
 
 @cache
-def tasks(role: Path) -> tuple[dict[str, Any], ...]:
-    """List every task of a role, those in blocks too."""
+def placed(role: Path) -> tuple[tuple[dict[str, Any], bool], ...]:
+    """List every task of a role, those in blocks too, and whether it is the last of its list."""
     files = (role / "tasks").rglob("*.yml")
-    waiting = [task for path in files for task in yaml.safe_load(path.read_text()) or []]
+    waiting = [yaml.safe_load(path.read_text()) or [] for path in files]
     found = []
     while waiting:
-        task = waiting.pop()
-        found.append(task)
-        for part in ("block", "rescue", "always"):
-            waiting += task.get(part, [])
+        own = waiting.pop()
+        found += [(task, task is own[-1]) for task in own]
+        for task in own:
+            waiting += [task[part] for part in ("block", "rescue", "always") if part in task]
     return tuple(found)
+
+
+def tasks(role: Path) -> list[dict[str, Any]]:
+    """List every task of a role, those in blocks too."""
+    return [task for task, _ in placed(role)]
 
 
 def conditions(task: dict[str, Any], place: str) -> Iterator[Text]:
@@ -99,6 +109,58 @@ def _parsed(value: object) -> nodes.Expr:
         tree = Text("", value.strip()).tree()
         return tree if isinstance(tree, nodes.Expr) else nodes.Const("")
     return nodes.Const(value)
+
+
+def is_boolean(node: nodes.Node, known: Mapping[str, nodes.Node]) -> bool:
+    """Tell whether an expression yields a boolean whatever its variables hold.
+
+    known: the role's own variables, which Ansible evaluates where they are used.
+    """
+    match node:
+        case nodes.Const():
+            return isinstance(node.value, bool)
+        case nodes.Compare() | nodes.Not() | nodes.Test():
+            return True
+        case nodes.And() | nodes.Or():
+            return is_boolean(node.left, known) and is_boolean(node.right, known)
+        case nodes.CondExpr():
+            parts = (node.expr1, node.expr2)
+            return all(part is not None and is_boolean(part, known) for part in parts)
+        case nodes.Filter():
+            return node.name in BOOLEAN_FILTERS
+        case nodes.Name():
+            value = known.get(node.name)
+            return node.name in BOOLEAN_NAMES or (value is not None and is_boolean(value, known))
+        case nodes.Getitem(node=nodes.Name(name=name)):
+            table = known.get(name)
+            return isinstance(table, nodes.List) and all(
+                is_boolean(item, known) for item in table.items
+            )
+    return False
+
+
+def is_number(node: nodes.Node) -> bool:
+    """Tell whether an expression is plainly a number."""
+    match node:
+        case nodes.Const():
+            return isinstance(node.value, int | float)
+        case nodes.Filter():
+            return node.name in NUMBER_FILTERS
+        case nodes.BinExpr():
+            return is_number(node.left) and is_number(node.right)
+        case nodes.Call():
+            return isinstance(node.node, nodes.Getattr) and node.node.attr in NUMBER_METHODS
+    return False
+
+
+def text_comparisons(text: Text) -> list[str]:
+    """Return the ordered comparisons of a text of which neither side is plainly a number."""
+    return [
+        f"{text.place}: {text.text}"
+        for compare in text.whole().find_all(nodes.Compare)
+        for operand in compare.ops
+        if operand.op in ORDERED and not (is_number(compare.expr) or is_number(operand.expr))
+    ]
 
 
 def text_of(role: Path) -> str:
