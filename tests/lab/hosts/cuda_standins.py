@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lab.hosts import rpm
 from lab.hosts.deb import Package
 
 TOOLKITS = {"12.9": ("12.9.1-1", "12.9.86-1"), "13.0": ("13.0.1-1", "13.0.48-1")}
@@ -54,3 +55,18 @@ def cudnn(major: str, version: str) -> Iterator[Package]:
     end = f"cuda-{major}"
     yield Package(f"cudnn9-{end}", version, f"libcudnn9-{end} (>= {version})")
     yield Package(f"libcudnn9-{end}", version)
+
+
+def rpms() -> Iterator[rpm.Package]:
+    """Yield what the repositories of Enterprise Linux offer: one toolkit, and the trap."""
+    for minor, driver in (("13.0", []), (TRAP, ["nvidia-driver-cuda"])):
+        end = minor.replace(".", "-")
+        home = f"usr/local/cuda-{minor}"
+        compiler = {f"{home}/bin/nvcc": f"#!/bin/sh\necho release {minor}\n"}
+        yield rpm.Package(f"cuda-toolkit-{end}", f"{minor}.1", requires=[f"cuda-nvcc-{end}"])
+        yield rpm.Package(f"cuda-nvcc-{end}", f"{minor}.48", requires=driver, files=compiler)
+    for version in CUDNNS:
+        number = version.partition("-")[0]
+        needs = [f"libcudnn9-cuda-13 = {number}"]
+        yield rpm.Package("cudnn9-cuda-13", number, requires=needs)
+        yield rpm.Package("libcudnn9-cuda-13", number)

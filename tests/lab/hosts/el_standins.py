@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from lab.hosts import cuda_standins
 from lab.hosts.rpm import Package
 from lab.hosts.standins import DAEMONS, RELOAD, TOOLKITS, text
 
@@ -47,6 +48,7 @@ def vendor() -> Iterator[Package]:
     yield Package("nvlsm", "2025.06.11", release="1")
     for version in TOOLKITS:
         yield from toolkit(version)
+    yield from cuda_standins.rpms()
 
 
 def program(name: str) -> str:

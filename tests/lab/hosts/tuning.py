@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from lab.hosts.machine import TREE, Machine
+from lab.hosts.machine import DEBIAN, TREE, Machine
 
 FILES = Path(__file__).parent / "files" / "tuning"
 PRIVATE = {  # of the role: where it reads the machine
@@ -14,7 +14,6 @@ PRIVATE = {  # of the role: where it reads the machine
 }
 PROGRAMS = {
     "usr/bin/nvidia-smi": "nvidia-smi",
-    "usr/sbin/update-grub": "update-grub",
     "usr/local/sbin/sysctl": "sysctl",
     "usr/local/sbin/modprobe": "modprobe",
     "usr/local/sbin/lab-boot": "boot",
@@ -38,10 +37,13 @@ def config_space() -> bytes:
     return bytes(space)
 
 
-def machine(files: Mapping[str, str] | None = None) -> Machine:
+def machine(system: str = DEBIAN, files: Mapping[str, str] | None = None) -> Machine:
     """Return a machine with all that can be tuned. files: in place of, or beside, its own."""
-    own = {path: (FILES / name).read_text(encoding="utf-8") for path, name in PROGRAMS.items()}
+    loader = "update-grub" if system == DEBIAN else "grubby"
+    programs = {**PROGRAMS, f"usr/sbin/{loader}": loader}
+    own = {path: (FILES / name).read_text(encoding="utf-8") for path, name in programs.items()}
     return Machine(
+        system=system,
         files={
             **own,
             "etc/systemd/system/lab-kernel.service": BOOT,
@@ -59,5 +61,5 @@ def machine(files: Mapping[str, str] | None = None) -> Machine:
             f"{PAGES}/hugepages-2048kB/nr_hugepages": "0\n",
             f"{PAGES}/hugepages-1048576kB/nr_hugepages": "0\n",
             **(files or {}),
-        }
+        },
     )

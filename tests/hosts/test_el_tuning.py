@@ -1,0 +1,128 @@
+"""A host dressed as Enterprise Linux: its boot loader's tool, and toolkits by dnf."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import pytest
+
+from lab.hosts import base, el
+from lab.hosts.fixtures import missing
+from lab.hosts.plays import ALL_AT_ONCE, Checkout, Run, spec
+from lab.hosts.room import Room
+from lab.hosts.tuning import PRIVATE, machine
+
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
+
+NODE = "nine"
+ROLES = "gpu_prerequisites,gpu_tuning,cuda_toolkit"
+EXTRA = {**ALL_AT_ONCE, **PRIVATE, "gpugen_allow_disruption": True}
+TUNING = {"iommu": "pt", "hugepages": {"2Mi": 4, "1Gi": 2}}
+TOOLKIT = {"versions": ["13.0"], "default": "13.0", "cudnn": "9.13.0"}
+
+
+class Story:
+    """One host and what happens to it; each chapter is played once, when it is first asked for."""
+
+    def __init__(self, room: Room, checkout: Checkout) -> None:
+        self.room, self.checkout = room, checkout
+        kernels = {"boot/loader-arguments": "ro quiet\nro crashkernel=1G\n"}
+        self.node = room.boot({NODE: machine(el.EL9, kernels)})[NODE]
+
+    def play(self, tuning: dict[str, Any], toolkit: dict[str, Any], *arguments: str) -> Run:
+        """Bring the host to some settings and toolkits."""
+        content = spec(self.room, [self.node])
+        content["hostDefaults"] |= {
+            "os": el.EL9,
+            "driver": {"method": "none", "version": "580.105.08"},
+            "tuning": tuning,
+            "cudaToolkit": toolkit,
+        }
+        self.checkout.render(content)
+        return self.checkout.play("--tags", ROLES, *arguments, extra=EXTRA)
+
+    def installed(self) -> dict[str, str]:
+        """Return what is installed of CUDA."""
+        rows = self.node.run("rpm", "-qa", "--queryformat=%{NAME}|%{VERSION}\n").splitlines()
+        found = dict(row.split("|") for row in rows)
+        return {name: version for name, version in found.items() if "cud" in name}
+
+    @cached_property
+    def converged(self) -> Run:
+        """Everything set, with a reboot."""
+        return self.play(TUNING, TOOLKIT)
+
+    @cached_property
+    def again(self) -> Run:
+        """Once more."""
+        assert self.converged
+        return self.play(TUNING, TOOLKIT)
+
+    @cached_property
+    def removed(self) -> Run:
+        """Everything taken back."""
+        assert self.again
+        extra = {**EXTRA, "gpugen_remove": True}
+        roles = "gpu_tuning,cuda_toolkit"
+        return self.checkout.play("--tags", roles, playbook="remove.yml", extra=extra)
+
+
+@pytest.fixture(scope="module")
+def story(room: Room, checkout: Checkout) -> Iterator[Story]:
+    try:
+        own = Story(room, checkout)
+    except base.UnavailableError as problem:
+        missing(str(problem))
+    yield own
+    room.stop([own.node])
+
+
+def test_words_stand_in_the_entries_of_every_kernel(story: Story) -> None:
+    """TUN-04, TUN-06: by grubby, verified on the running command line."""
+    assert story.converged.code == 0, story.converged.output
+    words = "intel_iommu=on iommu=pt hugepagesz=1G hugepages=2"
+    lines = story.node.read("/boot/loader-arguments").splitlines()
+    assert [" ".join(line.split()) for line in lines] == [
+        f"ro quiet {words}",
+        f"ro crashkernel=1G {words}",
+    ]
+    assert words in " ".join(story.node.run("cat", "/run/fake-nvidia/proc/cmdline").split())
+
+
+def test_toolkits_and_cudnn_come_by_dnf(story: Story) -> None:
+    """CUD-01, CUD-03, CUD-04: exact names, the exact cuDNN, the link by alternatives."""
+    assert story.converged.code == 0, story.converged.output
+    assert story.installed() == {
+        "cuda-toolkit-13-0": "13.0.1",
+        "cuda-nvcc-13-0": "13.0.48",
+        "cudnn9-cuda-13": "9.13.0.50",
+        "libcudnn9-cuda-13": "9.13.0.50",
+    }
+    found = story.node.run("readlink", "--canonicalize", "/usr/local/cuda").strip()
+    assert found == "/usr/local/cuda-13.0"
+
+
+def test_a_second_run_changes_nothing(story: Story) -> None:
+    assert (story.again.code, story.again[NODE].changed) == (0, ()), story.again.output
+
+
+def test_a_transaction_that_brings_a_driver_is_refused(story: Story) -> None:
+    """CUD-01: dnf is asked what it would do before it does anything."""
+    assert story.again
+    before = story.installed()
+    run = story.play(TUNING, {"versions": ["12.8", "13.0"], "default": "13.0", "cudnn": "9.13.0"})
+    assert run.code == 2
+    assert "would install nvidia-driver-cuda" in run[NODE].messages[-1], run.output
+    assert story.installed() == before
+
+
+def test_removal_takes_everything_back(story: Story) -> None:
+    """CUD-05, TUN-10."""
+    assert story.removed.code == 0, story.removed.output
+    assert story.installed() == {}
+    lines = story.node.read("/boot/loader-arguments").splitlines()
+    assert [" ".join(line.split()) for line in lines] == ["ro quiet", "ro crashkernel=1G"]
+    assert story.node.read("/var/lib/misc/gpugen-kernel-arguments") == ""
+    assert story.node.read("/var/lib/misc/gpugen-cuda-toolkit.json") == ""
