@@ -31,6 +31,15 @@ what each lets pass stands in [readers.md](readers.md). A case counts for every 
 | Reader | Version | Judges | Cases |
 | --- | --- | --- | ---: |
 """
+BROKEN = """
+## The judges are judged
+
+Good trees, broken on purpose in every way that follows, each in up to two files of three clusters;
+and which judge of `tests/judges` noticed it first. {} mutants, {} that nobody noticed.
+
+| What was done to a tree | Mutants | Noticed by |
+| --- | ---: | --- |
+"""
 
 
 class Cases:
@@ -39,6 +48,7 @@ class Cases:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.counts: Counter[str] = Counter()
+        self.broken: Counter[tuple[str, str]] = Counter()  # way of breaking a tree, who noticed
         self._by_fixture: dict[str, set[str]] = defaultdict(set)
         self._by_test: set[str] = set()
         self._setting_up: list[str] = []
@@ -77,8 +87,9 @@ class Cases:
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
             output["cases"] = dict(self.counts)
+            output["broken"] = [(*key, count) for key, count in self.broken.items()]
         elif path := self.config.getoption("--cases"):
-            Path(path).write_text(page(self.counts), encoding="utf-8")
+            Path(path).write_text(page(self.counts) + broken(self.broken), encoding="utf-8")
             if idle := sorted(set(_judges()) - set(self.counts)):
                 print(f"\nno case was judged by {', '.join(idle)}")
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -86,16 +97,29 @@ class Cases:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Add what a worker counted."""
-        self.counts.update(node.workeroutput.get("cases", {}))
+        found = getattr(node, "workeroutput", {})  # a worker that crashed has none
+        self.counts.update(found.get("cases", {}))
+        for way, judge, count in found.get("broken", ()):
+            self.broken[way, judge] += count
 
 
 def page(counts: Counter[str]) -> str:
-    """Return docs/cases.md."""
+    """Return the first part of docs/cases.md: readers."""
     lines = (
         f"| `{name}` | {release} | {judges} | {counts[name]} |\n"
         for name, (release, judges) in _judges().items()
     )
     return HEAD + "".join(lines)
+
+
+def broken(found: Counter[tuple[str, str]]) -> str:
+    """Return the second part: mutants."""
+    lines = [BROKEN.format(found.total(), sum(n for (_, who), n in found.items() if not who))]
+    for way in sorted({way for way, _ in found}):
+        own = {judge: count for (name, judge), count in sorted(found.items()) if name == way}
+        judges = ", ".join(judge or "nobody" for judge in own)
+        lines.append(f"| {way} | {sum(own.values())} | {judges} |\n")
+    return "".join(lines)
 
 
 def _judges() -> dict[str, tuple[str, str]]:

@@ -41,9 +41,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def reader(pytestconfig: pytest.Config) -> Callable[[str], Path]:
+def cases(pytestconfig: pytest.Config) -> Cases:
+    """Return what counts the cases of each reader."""
+    found: Cases = pytestconfig.pluginmanager.get_plugin(COUNTER)
+    return found
+
+
+@pytest.fixture(scope="session")
+def reader(cases: Cases) -> Callable[[str], Path]:
     """Return a function from a reader's name to its program."""
-    counter: Cases = pytestconfig.pluginmanager.get_plugin(COUNTER)
 
     def find(name: str) -> Path:
         group = table().build_of(name).group
@@ -53,22 +59,21 @@ def reader(pytestconfig: pytest.Config) -> Callable[[str], Path]:
             _missing(name, group, str(problem))
         if path is None:
             _missing(name, group)
-        counter.asked(name)
+        cases.asked(name)
         return path
 
     return find
 
 
 @pytest.fixture(scope="session")
-def crds(pytestconfig: pytest.Config) -> Callable[[str], list[Path]]:
+def crds(cases: Cases) -> Callable[[str], list[Path]]:
     """Return a function from the name of a CRD set to upstream's files."""
-    counter: Cases = pytestconfig.pluginmanager.get_plugin(COUNTER)
 
     def find(name: str) -> list[Path]:
         files = crd_sets.crds(name)
         if not files:
             _missing(f"crds-{name}", table().crd_set(name).group)
-        counter.asked(f"crds-{name}")
+        cases.asked(f"crds-{name}")
         return files
 
     return find

@@ -10,7 +10,9 @@ import hashlib
 import io
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Any
 
 import yaml
@@ -255,8 +257,11 @@ def services(tree: Rendered) -> Iterator[str]:
 
 
 def metrics(tree: Rendered, fields: set[str]) -> Iterator[str]:
-    """Rules and dashboards read only what an exporter's CSV holds; each row of it is a field."""
-    held: set[str] = set()
+    """Rules and dashboards read only what an exporter's CSV holds; each row of it is a field.
+
+    Rules of a pool read what the exporter of that pool holds.
+    """
+    held: dict[str, set[str]] = defaultdict(set)
     for path, item in tree.of_kind("ConfigMap").items():
         for key, text in tree.payload(item, ".csv").items():
             rows = [r for r in csv.reader(io.StringIO(text)) if r and not r[0].startswith("#")]
@@ -265,7 +270,7 @@ def metrics(tree: Rendered, fields: set[str]) -> Iterator[str]:
                 yield f"{path} {key}: a row has not three columns, or stands twice"
             if unknown := set(names) - fields:
                 yield f"{path} {key}: no field of DCGM: {sorted(unknown)[0]}"
-            held |= set(names)
+            held[PurePath(path).parent.name] |= set(names)
     texts = {path: json.dumps(i["spec"]) for path, i in tree.of_kind("PrometheusRule").items()}
     texts |= {p: c.decode() for p, c in tree.files.items() if p.startswith("prometheus/rules")}
     for path, item in tree.of_kind("ConfigMap").items():
@@ -280,7 +285,8 @@ def metrics(tree: Rendered, fields: set[str]) -> Iterator[str]:
             texts[path] = text
     for path, text in texts.items():
         read = set(re.findall(r"\bDCGM_(?:FI|EXP)_\w+", text))
-        if missing := read - held:
+        own = {PurePath(path).stem, PurePath(path).parent.name} & set(held)
+        if missing := read - set().union(*(held[pool] for pool in own or held)):
             yield f"{path}: reads {sorted(missing)[0]}, which no exporter exports"
 
 
