@@ -98,6 +98,7 @@ def test_syntax(example: tuple[ClusterSpec, Rendered, Path]) -> None:
 
 
 def test_variables_meet_the_argument_specs(example: tuple[ClusterSpec, Rendered, Path]) -> None:
+    """GEN-06: what is rendered has the types and choices that the roles state."""
     spec, tree, folder = example
     contracts = {
         path.parent.parent.name: yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -1,4 +1,7 @@
-"""Hosts that do not fit are refused for the right reason, and before anything on them changes."""
+"""Hosts that do not fit are refused for the right reason, and before anything on them changes.
+
+GEN-09: all faults of a host at once, each with what was found, what is wanted, and the variable.
+"""
 
 from __future__ import annotations
 
