@@ -39,6 +39,7 @@ ALLOWED = {**ALL_AT_ONCE, **REBOOT}
 REMOVE = {**ALLOWED, "gpugen_remove": True}
 SEED = int(os.environ.get("GPUGEN_LAB_SEED") or random.SystemRandom().randrange(10**6))
 PLAIN, KUBE = "plain", "kube"  # a host without a kubelet, and one whose kubelet runs
+BUSY, IDLE = "echo 4711 >/run/fake-nvidia/apps", "rm /run/fake-nvidia/apps"
 ONE = ("--limit", f"{PLAIN}.lab.example")  # most steps need no second host
 
 
@@ -101,9 +102,12 @@ class Life:
 
     @cached_property
     def rerun(self) -> Step:
-        """The same again."""
+        """The same again, while somebody computes: what changes nothing asks nobody (DRV-14)."""
         assert self.converged
-        return self.step(*ONE)
+        self.nodes[PLAIN].sh(BUSY)
+        step = self.step(*ONE)
+        self.nodes[PLAIN].sh(IDLE)
+        return step
 
     @cached_property
     def check(self) -> Step:
@@ -141,9 +145,9 @@ class Life:
     def busy(self) -> Step:
         """Other versions, while somebody computes on the GPUs."""
         assert self.new_check
-        self.nodes[PLAIN].sh("echo 4711 >/run/fake-nvidia/apps")
+        self.nodes[PLAIN].sh(BUSY)
         step = self.step("--tags", "preflight,nvidia_driver", *ONE, extra=ALLOWED)
-        self.nodes[PLAIN].sh("rm /run/fake-nvidia/apps")
+        self.nodes[PLAIN].sh(IDLE)
         return step
 
     @cached_property
@@ -245,6 +249,7 @@ def test_a_run_over_what_is_as_wanted_changes_nothing(life: Life, step: str) -> 
 
 
 def test_the_driver_works_and_survives_updates(life: Life) -> None:
+    """DRV-09, DRV-19, DRV-24, PRE-06: persistence, nouveau, record, unattended upgrades."""
     seen = life.looked_at
     assert seen["smi"].splitlines() == [f"{OLD}, Enabled"] * 4
     assert set(seen["enabled"].split()) == {"enabled"}
@@ -257,6 +262,7 @@ def test_the_driver_works_and_survives_updates(life: Life) -> None:
 
 
 def test_containerd_knows_the_runtime(life: Life) -> None:
+    """CTK-11, CTK-12: ours beside the former ones, and not the default."""
     runtimes = tomllib.loads(life.looked_at["dump"])["plugins"]["io.containerd.grpc.v1.cri"][
         "containerd"
     ]
@@ -271,6 +277,7 @@ def test_containerd_knows_the_runtime(life: Life) -> None:
 
 
 def test_containers_find_the_gpus(life: Life) -> None:
+    """CTK-17, DRV-20: a CDI description, and links that survive a daemon-reload."""
     assert life.looked_at["links"].strip() == "../nvidiactl"
     assert "nvidia.com/gpu" in life.looked_at["cdi"]
 
