@@ -167,6 +167,13 @@ def test_pre_08_and_gen_16_nothing_is_fetched_from_a_fixed_place(role: Path) -> 
     assert modules.isdisjoint(f"ansible.builtin.{name}" for name in libraries)
 
 
+@every_role
+def test_ctk_20_no_container_is_started(role: Path) -> None:
+    """CTK-20: hosts without a way to an image are verified too."""
+    programs = r"(?:ctr|crictl|nerdctl|docker|podman)(?:, --?[\w=./-]+)*, (?:run|pull|images?)\b"
+    assert re.findall(programs, text_of(role)) == []
+
+
 def test_drv_17_a_loaded_driver_is_changed_by_a_reboot() -> None:
     """DRV-17: a loaded driver is changed by a reboot; removal and the .run installer unload it."""
     role = ROOT / "roles" / "nvidia_driver" / "tasks"
