@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from gpugen.components.cuda_toolkit import COMPONENT, cudnn_package, driver_floor, package
 from gpugen.model.finding import ROOT
@@ -72,3 +75,13 @@ def test_nobody_gets_a_toolkit_unasked() -> None:
     """CUD-05: containers bring their own."""
     assert not COMPONENT.is_due(resolved())
     assert COMPONENT.is_due(resolved({"/pools/0/host/cudaToolkit": {"versions": ["13.0"]}}))
+
+
+def test_variables_meet_the_roles_contract() -> None:
+    """Everything that can be stated is an option of the role, of its type."""
+    path = Path(__file__).parents[2] / "roles" / "cuda_toolkit" / "meta" / "argument_specs.yml"
+    contract = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
+    stated = {"versions": ["13.0"], "default": "13.0", "profile": True, "cudnn": "9.13.0"}
+    found = variables(stated)
+    assert set(found) == set(contract)
+    assert ArgumentSpecValidator(contract).validate(found).error_messages == []

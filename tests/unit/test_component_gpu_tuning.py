@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from gpugen.components.gpu_tuning import COMPONENT, runtime_services
 from specs import resolved
@@ -73,3 +76,24 @@ def test_a_pool_without_a_word_is_not_tuned_but_what_it_had_is_taken_back() -> N
     assert COMPONENT.is_due(spec)
     assert not COMPONENT.is_due(resolved())
     assert COMPONENT.is_due(resolved({TUNING: {}}))
+
+
+def test_variables_meet_the_roles_contract() -> None:
+    """Everything that can be stated is an option of the role, of its type."""
+    path = Path(__file__).parents[2] / "roles" / "gpu_tuning" / "meta" / "argument_specs.yml"
+    contract = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
+    everything = {
+        "powerLimitWatts": 300,
+        "lockedClocksMHz": {"min": 210, "max": 1410},
+        "ecc": True,
+        "computeMode": "default",
+        "iommu": "translated",
+        "acs": "disabled",
+        "hugepages": {"2Mi": 8, "1Gi": 2},
+        "numaBalancing": True,
+        "limits": {"memlock": "infinity", "nofile": 65536},
+        "gpuDirectRdma": "peermem",
+    }
+    found = {f"gpu_tuning_{name}": value for name, value in variables(everything).items()}
+    assert set(found) == set(contract)
+    assert ArgumentSpecValidator(contract).validate(found).error_messages == []
