@@ -93,7 +93,7 @@ class RollOut:
         """The word is given, one host is bad, and somebody cordoned the last one."""
         assert self.held_back
         self.hosts[BAD].sh(f"echo 'f /run/fake-nvidia/lost' >{FAULT}")
-        self.members.api.merge(f"/api/v1/nodes/{LAST}", {"spec": {"unschedulable": True}})
+        self.members.cordon(LAST, is_on=True)
         self.render(NEW, ROLLOUT)
         boots, start = self.boots(), len(self.members.calls)
         run = self.play()

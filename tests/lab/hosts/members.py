@@ -6,12 +6,14 @@ KWOK plays the kubelets, so pods run, leave when they are evicted, and nodes sta
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
+from copy import copy
 from pathlib import Path
 from typing import Any
 
-from lab.cluster.api import Object
-from lab.cluster.plane import Plane
+from lab.cluster.api import Api, Object
+from lab.cluster.plane import TOKEN, Plane
 from lab.cluster.programs import wait_until
 
 CONTEXT = "lab-admin"
@@ -28,7 +30,7 @@ class Members:
     """Nodes of one cluster; leave() takes everything away."""
 
     def __init__(self, plane: Plane, names: Iterable[str], folder: Path) -> None:
-        self.api = plane.api
+        self.api: Api = plane.api
         self.names = tuple(names)
         self._log = folder / "kubectl.log"
         recorder = folder / "kubectl"
@@ -45,6 +47,12 @@ class Members:
             self.create("/api/v1/nodes", _node(name))
         if self.api.find(f"/api/v1/namespaces/{AGENTS}") is None:
             self.api.post("/api/v1/namespaces", {"metadata": {"name": AGENTS}})
+
+    def another(self) -> Members:
+        """Return the same by a connection of its own, for another thread."""
+        own = copy(self)
+        own.api = self.api.as_user(TOKEN)
+        return own
 
     @property
     def uid(self) -> str:
@@ -82,14 +90,19 @@ class Members:
         return "gpugen" if is_ours else "somebody"
 
     def advertise(self, name: str, **amounts: str) -> None:
-        """Let a node advertise resources; underscores stand for what keywords cannot hold."""
-        found = {f"nvidia.com/{key.replace('_', '-')}": value for key, value in amounts.items()}
+        """Let a node advertise resources, e.g. gpu="4" or mig_1g_5gb="28"."""
+        names = {key: re.sub("^mig-(.g)-", r"mig-\1.", key.replace("_", "-")) for key in amounts}
+        found = {f"nvidia.com/{names[key]}": amount for key, amount in amounts.items()}
         body = {"status": {"capacity": found, "allocatable": found}}
         self.api.merge(f"/api/v1/nodes/{name}/status", body)
 
     def label(self, name: str, key: str, value: str) -> None:
         """Set a label of a node."""
         self.api.merge(f"/api/v1/nodes/{name}", {"metadata": {"labels": {key: value}}})
+
+    def cordon(self, name: str, *, is_on: bool) -> None:
+        """Cordon a node as an administrator does, or take it back."""
+        self.api.merge(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": is_on or None}})
 
     def deploy(self, replicas: int) -> None:
         """Run pods that a scheduler places and replaces; a spare node can take them all."""
