@@ -124,6 +124,26 @@ def test_nvidia_ctk(reader: Find, tmp_path: Path, runtime: str, is_known: bool) 
     assert (runtime if is_known else "unrecognized runtime") in answer.stdout + answer.stderr
 
 
+@pytest.mark.parametrize(
+    ("minor", "version", "code"),
+    [("2.2", 3, 0), ("2.2", 4, 1), ("2.3", 4, 0), ("2.4", 4, 0), ("2.4", 9, 1)],
+)
+def test_containerd(reader: Find, tmp_path: Path, minor: str, version: int, code: int) -> None:
+    path = write(tmp_path / "config.toml", f"version = {version}\n")
+    answer = call(reader(f"containerd-{minor}"), "--config", path, "config", "dump")
+    assert answer.returncode == code, answer.stderr
+
+
+@pytest.mark.parametrize(("value", "code"), [('"/usr/bin/x"', 0), ("1", 1)])
+def test_crio(reader: Find, tmp_path: Path, value: str, code: int) -> None:
+    main, folder = write(tmp_path / "crio.conf", ""), tmp_path / "crio.conf.d"
+    folder.mkdir()
+    write(folder / "x.conf", f"[crio.runtime.runtimes.x]\nruntime_path = {value}\n")
+    answer = call(reader("crio"), "--config", main, "--config-dir", folder, "config")
+    assert answer.returncode == code, answer.stderr
+    assert ("\n[crio.runtime.runtimes.x]\n" in answer.stdout) is (code == 0)
+
+
 @pytest.mark.parametrize(("guard", "code"), [("", 0), ('{{ fail "no" }}', 1)])
 def test_helm(reader: Find, tmp_path: Path, guard: str, code: int) -> None:
     write(tmp_path / "Chart.yaml", "{apiVersion: v2, name: chart, version: 1.0.0}\n")

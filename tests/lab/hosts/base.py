@@ -49,6 +49,7 @@ FILES = {
     "etc/dpkg/dpkg.cfg.d/lab": "force-unsafe-io\n",
 }
 CONTAINERD_SUITES = {"1.6": "bookworm", "1.7": "trixie", "2": "forky"}  # forky moves on
+DOCKER_SUITE = "trixie"  # the first whose dockerd judges its file without running
 TIME = 900  # seconds that a slow mirror may take
 
 
@@ -58,17 +59,21 @@ class UnavailableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a base tree has beside what all have. files: path below the root -> content."""
+    """What a base tree has beside what all have, and what is taken away at the end.
+
+    files: path below the root -> content.
+    """
 
     name: str
     packages: tuple[str, ...]
     files: Mapping[str, str]
+    without: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
         """Return what tells this tree from those made otherwise."""
         files = {**FILES, **self.files}.items()
-        parts = [SUITE, MIRROR, USER, *COMMON, *self.packages, *SERVICES, *MASKED]
+        parts = [SUITE, MIRROR, USER, *COMMON, *self.packages, *SERVICES, *MASKED, *self.without]
         return cache.digest([*parts, *(x for pair in files for x in pair)])
 
 
@@ -99,11 +104,23 @@ def containerd(minor: str) -> Path:
     suite = CONTAINERD_SUITES[minor]
     target = _root() / f"containerd-{suite}-{cache.digest([MIRROR, suite])}"
     if not target.is_dir():
-        cache.install(target, lambda folder: _fetch_containerd(suite, folder))
+        cache.install(target, lambda folder: _fetch("containerd", suite, folder))
     program = [str(target / "usr/bin/containerd"), "--version"]
     said = subprocess.run(program, capture_output=True, text=True, check=True).stdout
     if f" {minor}." not in said:
         raise UnavailableError(f"{suite} has no containerd {minor}: {said.strip()}")
+    return target
+
+
+def docker() -> Path:
+    """Return a folder with ``usr/sbin/dockerd`` of DOCKER_SUITE and no more.
+
+    Raises UnavailableError: it does not run here.
+    """
+    target = _root() / f"docker-{DOCKER_SUITE}-{cache.digest([MIRROR, DOCKER_SUITE])}"
+    if not target.is_dir():
+        cache.install(target, lambda folder: _fetch("docker.io", DOCKER_SUITE, folder))
+    _run(str(target / "usr/sbin/dockerd"), "--version")
     return target
 
 
@@ -127,13 +144,15 @@ def _make_tree(folder: Path, kind: Kind) -> None:
         *(f"--customize-hook={hook}" for hook in hooks),
         *(SUITE, str(folder), MIRROR),
     )
+    for path in kind.without:
+        (folder / path).unlink()
     for path, content in {**FILES, **kind.files}.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8")
 
 
-def _fetch_containerd(suite: str, folder: Path) -> None:
+def _fetch(package: str, suite: str, folder: Path) -> None:
     work = folder / "work"
     for name in ("state/lists/partial", "cache/archives/partial", "etc"):
         (work / name).mkdir(parents=True)
@@ -149,11 +168,11 @@ def _fetch_containerd(suite: str, folder: Path) -> None:
     }
     flags = [f"--option={name}={value}" for name, value in options.items()]
     _run("apt-get", "-qq", *flags, "update")
-    _run("apt-get", "-qq", *flags, "download", "containerd", folder=work)
-    (package,) = work.glob("containerd_*.deb")
-    _run("dpkg-deb", "--extract", str(package), str(work / "tree"))
+    _run("apt-get", "-qq", *flags, "download", package, folder=work)
+    (file,) = work.glob(f"{package}_*.deb")
+    _run("dpkg-deb", "--extract", str(file), str(work / "tree"))
     shutil.move(work / "tree/usr", folder / "usr")
-    for path in set((folder / "usr").iterdir()) - {folder / "usr/bin"}:
+    for path in set((folder / "usr").iterdir()) - {folder / "usr/bin", folder / "usr/sbin"}:
         shutil.rmtree(path)  # programs alone: units and configuration are the node's
     shutil.rmtree(work)
 
