@@ -23,7 +23,6 @@ FILES = {
     "etc/dnf/plugins/local.conf": "[main]\nenabled=0\n",
     "etc/dnf/plugins/copr.conf": "[main]\nenabled=0\n",
     "etc/dnf/plugins/debuginfo-install.conf": "[main]\nenabled=0\n",
-    "usr/sbin/dracut": text("dracut"),
 }
 UNAME = f"""\
 #!/bin/sh
@@ -31,7 +30,11 @@ UNAME = f"""\
 [ "$*" = -r ] && exec echo {KERNEL}
 exec /bin/uname "$@"
 """
-KIND = base.Kind("el", PACKAGES, FILES)
+DEBIAN_TOOLS = (  # by which a host tells its family
+    *("usr/bin/apt-cache", "usr/bin/apt-get", "usr/bin/dpkg", "usr/bin/dpkg-query"),
+    "etc/debian_version",
+)
+KIND = base.Kind("el", PACKAGES, FILES, DEBIAN_TOOLS)
 
 
 def tree() -> Path:
@@ -60,6 +63,7 @@ def files(system_id: str, address: str) -> dict[str, str]:
         "boot/initramfs-0-rescue.img": "",
         f"usr/lib/modules/{KERNEL}/vmlinuz": "",
         "usr/local/bin/uname": UNAME,
+        "usr/sbin/dracut": text("dracut"),
     }
 
 
