@@ -41,7 +41,9 @@ OWN: Mapping[str, Any] = {  # of docker's administrator
     "insecure-registries": ["registry.lab.example:5000"],
     "runtimes": {"kata": {"path": "kata-runtime"}},
 }
-DOCKER = {  # daemon.json, variables of the role -> what is added or changed
+DOCKER: Mapping[
+    str, tuple[str, dict[str, Any], dict[str, Any]]
+] = {  # daemon.json, variables of the role -> what is added or changed
     "none": ("", {}, {}),
     "empty": ("{}\n", {}, {}),
     "own": (json.dumps(OWN), {}, {}),
@@ -57,7 +59,8 @@ NVIDIA = {"nvidia": {"args": [], "path": "/usr/bin/nvidia-container-runtime"}}
 
 def merged(program: Path, folder: Path) -> dict[str, Any]:
     """Return CRI-O's merged configuration, defaults too."""
-    flags = ["--config", folder / "crio.conf", "--config-dir", folder / "crio.conf.d"]
+    files = [str(folder / "crio.conf"), str(folder / "crio.conf.d")]
+    flags = ["--config", files[0], "--config-dir", files[1]]
     done = subprocess.run(
         [program, *flags, "config"], capture_output=True, text=True, timeout=60, check=True
     )
@@ -71,7 +74,8 @@ def crio(
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """Return what CRI-O reads before and after the role's drop-in."""
     top, program = tmp_path_factory.mktemp("crio"), reader("crio")
-    cells, before = {}, {}
+    cells: dict[str, dict[str, Any]] = {}
+    before = {}
     for name, (text, is_default, _) in CRIO.items():
         folder = top / name
         (folder / "crio.conf.d").mkdir(parents=True)

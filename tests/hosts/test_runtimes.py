@@ -16,12 +16,11 @@ from typing import Any
 import pytest
 
 from lab.hosts import base, runtimes
-from lab.hosts.fixtures import GROUP
 from lab.hosts.node import Node
 from lab.hosts.plays import ALL_AT_ONCE, REBOOT, Checkout, Run, spec
 from lab.hosts.room import Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(GROUP)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 ROLE = "nvidia_container_toolkit"
 BINARY = "/usr/bin/nvidia-container-runtime"

@@ -12,6 +12,36 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = 60  # seconds
+# Main files of a site: a private registry, a runtime of its own, cgroups of systemd.
+VERSION_2 = """\
+# Kept by the site.
+version = 2
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "registry.lab.example/pause:3.10"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      SystemdCgroup = true
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.kata]
+    runtime_type = "io.containerd.kata.v2"
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "/etc/containerd/certs.d"
+"""
+VERSION_3 = """\
+# Kept by the site.
+version = 3
+[plugins."io.containerd.cri.v1.images"]
+  [plugins."io.containerd.cri.v1.images".pinned_images]
+    sandbox = "registry.lab.example/pause:3.10"
+  [plugins."io.containerd.cri.v1.images".registry]
+    config_path = "/etc/containerd/certs.d"
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+    SystemdCgroup = true
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.kata]
+  runtime_type = "io.containerd.kata.v2"
+"""
 # In mounts of its own: /run, /opt, /var/lib and /etc as the machine has them, and nothing stays.
 SPACE = """
 mount -t tmpfs none /run

@@ -16,41 +16,12 @@ from typing import Any, NoReturn
 import pytest
 
 from lab import containerds, role_texts
-from lab.containerds import Containerd, lost, runtimes
+from lab.containerds import VERSION_2, VERSION_3, Containerd, lost, runtimes
 from lab.hosts import base
 
 pytestmark = pytest.mark.lab
 
 NONE, DEFAULT = "none", "default"  # no main file at all; what containerd prints as its default
-VERSION_2 = """\
-# Kept by the site.
-version = 2
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "registry.lab.example/pause:3.10"
-  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-    runtime_type = "io.containerd.runc.v2"
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-      SystemdCgroup = true
-  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.kata]
-    runtime_type = "io.containerd.kata.v2"
-  [plugins."io.containerd.grpc.v1.cri".registry]
-    config_path = "/etc/containerd/certs.d"
-"""
-VERSION_3 = """\
-# Kept by the site.
-version = 3
-[plugins."io.containerd.cri.v1.images"]
-  [plugins."io.containerd.cri.v1.images".pinned_images]
-    sandbox = "registry.lab.example/pause:3.10"
-  [plugins."io.containerd.cri.v1.images".registry]
-    config_path = "/etc/containerd/certs.d"
-[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
-  runtime_type = "io.containerd.runc.v2"
-  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
-    SystemdCgroup = true
-[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.kata]
-  runtime_type = "io.containerd.kata.v2"
-"""
 ROOTS = {
     "2": VERSION_2,
     "3": VERSION_3,
