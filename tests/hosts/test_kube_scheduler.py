@@ -116,9 +116,17 @@ class Kubeadm(Scene):
         return self.play("verify.yml"), self.play()
 
     @cached_property
+    def healed(self) -> tuple[int, Run]:
+        """Somebody deletes our folder, and the first node's scheduler cannot start any more."""
+        assert self.upgraded
+        node = self.nodes["cp1"]
+        node.sh("rm -r /etc/kubernetes/gpugen; pkill -x kube-scheduler; sleep 2")
+        return len(schedulers(node)), self.play("site.yml")
+
+    @cached_property
     def removed(self) -> tuple[Run, dict[str, dict[str, str]]]:
         """Everything taken away."""
-        assert self.upgraded
+        assert self.healed
         run = self.play("remove.yml", gpugen_remove=True)
         return run, {name: files(node) for name, node in self.nodes.items()}
 
@@ -288,6 +296,15 @@ def test_an_upgrade_that_drops_the_flag_is_noticed_and_healed(kubeadm: Kubeadm) 
     assert run.code == 0
     assert run["cp1"].changed == ()
     assert len(run["cp2"].changed) == 1
+
+
+def test_a_file_of_ours_that_is_gone_comes_back(kubeadm: Kubeadm) -> None:
+    """GEN-10: there is no scheduler that could be asked, and none that could be harmed."""
+    left, run = kubeadm.healed
+    assert left == 0
+    assert run.code == 0, run.output
+    assert kubeadm.nodes["cp1"].read(FILE)
+    assert run["cp2"].changed == ()
 
 
 def test_removal_leaves_what_was_there(kubeadm: Kubeadm) -> None:
