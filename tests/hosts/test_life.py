@@ -35,10 +35,12 @@ DRIVER = (
     *("nvidia-open", "nvidia-driver-cuda", "nvidia-kernel-open-dkms", "nvidia-persistenced"),
     *("libcuda1", "libnvidia-ptxjitcompiler1", "firmware-nvidia-gsp"),
 )
+FABRIC = ("nvidia-fabricmanager", "libnvidia-nscq")  # where there are switches
 ALLOWED = {**ALL_AT_ONCE, **REBOOT}
 REMOVE = {**ALLOWED, "gpugen_remove": True}
 SEED = int(os.environ.get("GPUGEN_LAB_SEED") or random.SystemRandom().randrange(10**6))
-PLAIN, KUBE = "plain", "kube"  # a host without a kubelet, and one whose kubelet runs
+PLAIN, KUBE = "plain", "kube"  # a host with switches, and one whose kubelet runs
+UNITS = ("nvidia-persistenced", "nvidia-cdi-refresh.path", "nvidia-fabricmanager")
 BUSY, IDLE = "echo 4711 >/run/fake-nvidia/apps", "rm /run/fake-nvidia/apps"
 ONE = ("--limit", f"{PLAIN}.lab.example")  # most steps need no second host
 
@@ -66,7 +68,8 @@ class Life:
     def __init__(self, room: Room, checkout: Checkout) -> None:
         self.room = room
         self.checkout = checkout
-        self.nodes = room.boot({PLAIN: Machine(), KUBE: Machine(has_kubelet=True)})
+        machines = {PLAIN: Machine(switches=2), KUBE: Machine(has_kubelet=True)}
+        self.nodes = room.boot(machines)
 
     def render(self, driver: str, toolkit: str) -> None:
         """Render the spec with other versions."""
@@ -122,7 +125,8 @@ class Life:
         node = self.nodes[PLAIN]
         commands = {
             "smi": "nvidia-smi --query-gpu=driver_version,persistence_mode --format=csv,noheader",
-            "enabled": "systemctl is-enabled nvidia-persistenced nvidia-cdi-refresh.path",
+            "enabled": f"systemctl is-enabled {' '.join(UNITS)}",
+            "active": f"systemctl is-active {' '.join(UNITS)}",
             "dump": "containerd config dump",
             "plugins": "ctr plugins ls",
             "links": "readlink /dev/char/195:255",
@@ -216,10 +220,10 @@ def life(room: Room, checkout: Checkout) -> Iterator[Life]:
     room.stop(story.nodes.values())
 
 
-def wanted(driver: str, toolkit: str) -> dict[str, str]:
+def wanted(driver: str, toolkit: str, *, fabric: bool = True) -> dict[str, str]:
     """Return the packages of a host that is as the spec says, all held."""
     return {
-        **dict.fromkeys(DRIVER, f"={driver}-1"),
+        **dict.fromkeys((*DRIVER, *(FABRIC if fabric else ())), f"={driver}-1"),
         **dict.fromkeys(TOOLKIT, f"={toolkit}-1"),
     }
 
@@ -235,9 +239,9 @@ def test_check_on_a_fresh_host_shows_changes_and_makes_none(life: Life) -> None:
 def test_the_first_run_brings_the_spec(life: Life) -> None:
     step = life.converged
     assert step.run.code == 0, step.run.output
-    for node in (PLAIN, KUBE):
-        assert step.versions[node] == wanted(OLD, OLD_TOOLKIT)
-        assert step.loaded[node] == OLD
+    assert step.versions[PLAIN] == wanted(OLD, OLD_TOOLKIT)
+    assert step.versions[KUBE] == wanted(OLD, OLD_TOOLKIT, fabric=False)
+    assert step.loaded == {PLAIN: OLD, KUBE: OLD}
 
 
 @pytest.mark.parametrize("step", ["rerun", "check", "last_rerun"])
@@ -249,12 +253,13 @@ def test_a_run_over_what_is_as_wanted_changes_nothing(life: Life, step: str) -> 
 
 
 def test_the_driver_works_and_survives_updates(life: Life) -> None:
-    """DRV-09, DRV-19, DRV-24, PRE-06: persistence, nouveau, record, unattended upgrades."""
+    """DRV-07 to DRV-09, DRV-19, DRV-24, PRE-06: fabric, nouveau, persistence, record, upgrades."""
     seen = life.looked_at
     assert seen["smi"].splitlines() == [f"{OLD}, Enabled"] * 4
     assert set(seen["enabled"].split()) == {"enabled"}
+    assert set(seen["active"].split()) == {"active"}  # of the fabric manager: DRV-08
     assert seen["images"].count("blacklist nouveau") == 2  # the initramfs of every kernel
-    assert json.loads(seen["record"])["packages"] == sorted(DRIVER)
+    assert json.loads(seen["record"])["packages"] == sorted((*DRIVER, *FABRIC))
     assert '"nvidia-"' in seen["updates"]
     for name, version in (("nvidia-open", OLD), ("nvidia-container-toolkit", OLD_TOOLKIT)):
         policy = seen["policy"].partition(f"{name}:")[2]
