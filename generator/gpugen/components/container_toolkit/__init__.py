@@ -73,13 +73,13 @@ def _containerd(spec: ClusterSpec) -> dict[str, Any]:
         **shared,
     }
     if "mergedFile" in runtime:
-        version = _merged_version(runtime["rootVersion"], spec.kubernetes.minor)
+        version = merged_version(runtime["rootVersion"], spec.kubernetes.minor)
         merged = {"effective": runtime["mergedFile"], "dropin_version": version}
         return {"mode": "merge", **merged, **places}
     return {"mode": "import", "socket": runtime["socket"], **places}
 
 
-def _merged_version(rows: list[dict[str, Any]], minor: int) -> int:
+def merged_version(rows: list[dict[str, Any]], minor: int) -> int:
     """Return the version that a merged drop-in declares; another stops the worker (DIST-02)."""
     return next(int(row["declares"]) for row in rows if minor <= row.get("untilMinor", minor))
 

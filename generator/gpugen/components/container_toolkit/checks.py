@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
+from gpugen.components.container_toolkit import merged_version
 from gpugen.host_places import host_setting
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec
@@ -46,3 +47,32 @@ def runtime_twice(spec: ClusterSpec) -> Iterator[Problem]:
                     f"{runtime!r} is the cluster's own runtime, which learns of the toolkit anyway",
                     "leave it out here",
                 )
+
+
+@check(
+    "container-toolkit-next-minor",
+    "DIST-06",
+    component="container-toolkit",
+    severity=Severity.WARNING,
+)
+def next_minor(spec: ClusterSpec) -> Iterator[Problem]:
+    """The distribution's next minor version does not start with the drop-in of this one.
+
+    It merges drop-ins itself and takes one version of them only. Source: k0sproject/k0s
+    internal/pkg/sysinfo/probes/containerd.go.
+    """
+    kubernetes = spec.kubernetes
+    runtime = kubernetes.distribution.row["runtime"]
+    if "mergedFile" not in runtime:
+        return
+    now, then = (
+        merged_version(runtime["rootVersion"], minor)
+        for minor in (kubernetes.minor, kubernetes.minor + 1)
+    )
+    if now != then:
+        yield (
+            kubernetes.at / "version",
+            f"{kubernetes.distribution.id} 1.{kubernetes.minor + 1} takes drop-ins of version "
+            f"{then} only: with ours, of version {now}, its workers do not start",
+            "before that upgrade delete the drop-in on every node; after it run the play again",
+        )
