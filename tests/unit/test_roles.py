@@ -23,7 +23,9 @@ KEY_READER = ROOT / "roles" / "gpu_prerequisites" / "files" / "openpgp_key.py"
 KEY = ROOT / "tests" / "data" / "keys" / "packages.asc"
 FINGERPRINT = "FC89AF4178C3C8F9C767F9E28D970BAFFD4E85AD"  # as gpg prints it
 LEFT_TO_THE_PLAY = ("disruption", "reboot_due", "kubelet_runs")  # answers, not options
-CHOSEN_BY_THE_HOST = ("runtime_", "apt_", "dnf_")  # included by what the host has
+CHOSEN = re.compile(
+    r'(?:include|import)_tasks: "(\w*)\{\{.*?\}\}(\w*)[.]yml"'
+)  # by what the host has
 
 
 def task_files(role: Path) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -64,8 +66,13 @@ def test_every_entry_point_exists_and_every_file_is_used(role: Path) -> None:
     assert entries <= files
     text = text_of(role)
     included = {name for name in files if re.search(rf"(include|import)_tasks: {name}", text)}
-    by_mode = {name for name in files if name.startswith(CHOSEN_BY_THE_HOST)}
-    assert files - entries - included - by_mode == set()
+    chosen = {
+        name
+        for name in files
+        for before, after in CHOSEN.findall(text)
+        if re.fullmatch(rf"{before}\w+{after}[.]yml", name)
+    }
+    assert files - entries - included - chosen == set()
 
 
 @pytest.mark.parametrize("role", role_readme.roles())
