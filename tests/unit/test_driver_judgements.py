@@ -1,0 +1,292 @@
+"""What the driver's role says about hosts in many states; only templates are run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+ROLE = ROOT / "roles" / "nvidia_driver"
+CALLBACKS = ROOT / "tests" / "lab" / "hosts" / "callbacks"
+KERNEL = "6.8.0-87-generic"
+SECURE_BOOT = (
+    "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+    {"text": "\x06\0\0\0\x01", "mtime": 1.0},
+)
+RECORD = "/var/lib/misc/gpugen-nvidia-driver.json"
+OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {}  Release Build  (x)\n"
+CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  {}  Tue Nov 18 15:09:37 UTC 2025\n"
+LOADED = "/proc/driver/nvidia/version"
+NEW, OLD = "580.142", "580.105.08"
+INSTALLER = {"url": "https://mirror.lab.example/x.run", "sha256": "0" * 64}
+WANTS = {
+    "nvidia_driver_version": NEW,
+    "nvidia_driver_packages": ["nvidia-open"],
+    "nvidia_driver_expected_gpus": 2,
+}
+DRAINS = {"nvidia_driver_can_drain": True}
+
+
+def file(text: str) -> dict[str, Any]:
+    return {"text": text, "mtime": 1.0}
+
+
+def at(version: str, *names: str) -> dict[str, Any]:
+    return {name: {"version": f"{version}-1", "held": True} for name in names}
+
+
+def probe(**parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the probe finds on a fresh host. parts: merged into each kind of answer."""
+    unit = {"LoadState": "loaded", "ActiveState": "active", "UnitFileState": "enabled"}
+    outputs = {
+        **dict.fromkeys(("kubelet", "smi", "switches", "dkms", "old_images", "unit"), ""),
+        "key_of_shim": "",
+        "key_of_dkms": "",
+        "kernel": f"{KERNEL}\n",
+        "df": "Avail\n90000\n900\n",
+        **parts.get("out", {}),
+    }
+    files = {
+        **dict.fromkeys((LOADED, RECORD, SECURE_BOOT[0])),
+        "/etc/modprobe.d/gpugen-nvidia.conf": None,
+        "/etc/modules-load.d/gpugen-nvlink5.conf": None,
+        "/etc/apt/preferences.d/gpugen-nvidia-driver": None,
+    }
+    return {
+        "files": {**files, **parts.get("files", {})},
+        "globs": {"/boot/init*": ["/boot/initrd.img-1"], **parts.get("globs", {})},
+        "packages": dict(parts.get("packages", {})),
+        "units": {"nvidia-persistenced.service": unit, **parts.get("units", {})},
+        "commands": {
+            name: {"rc": 0 if text or name != "smi" else 9, "out": text, "err": ""}
+            for name, text in outputs.items()
+        },
+    }
+
+
+OFFERED = f" nvidia-open | {NEW}-1 | x\n"
+RUNS_OLD = {
+    "files": {LOADED: file(OPEN.format(OLD))},
+    "packages": at(OLD, "nvidia-open"),
+    "out": {"smi": f"{OLD}, Enabled\n{OLD}, Enabled\n"},
+}
+RUNS_NEW = {
+    "files": {LOADED: file(OPEN.format(NEW))},
+    "packages": at(NEW, "nvidia-open"),
+    "out": {"smi": f"{NEW}, Enabled\n{NEW}, Enabled\n"},
+}
+APPS = json.dumps({"users": [{"pid": 7, "name": "python3"}], "commands": {"apps": {"out": "42\n"}}})
+AGENTS = {"users": [{"pid": 7, "name": "nvidia-persiste"}], "commands": {"apps": {"out": ""}}}
+METHOD = "nvidia_driver_method"
+KUBELET = {"out": {**RUNS_OLD["out"], "kubelet": "socket"}}
+ARCHIVE = {METHOD: "distro", "nvidia_driver_packages": ["nvidia-headless-580-server-open"]}
+BUILT = {**ARCHIVE, METHOD: "precompiled", "nvidia_driver_secure_boot": "signed"}
+BY_INSTALLER = {METHOD: "runfile", "nvidia_driver_runfile": INSTALLER}
+OURS = {RECORD: file(json.dumps({"method": "runfile", "version": OLD}))}
+UNINSTALLER = {"globs": {"/usr/bin/nvidia-uninstall": ["/usr/bin/nvidia-uninstall"]}}
+
+# state -> what the probe finds, variables, beginnings of the faults
+STATES: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
+    "fresh": ({}, {}, []),
+    "no-version": ({}, {"nvidia_driver_version": "580"}, ["DRV-02: vendor needs an exact"]),
+    "option": (
+        {},
+        {"nvidia_driver_module_options": {"NVreg_x": 'a "b'}},
+        ["DRV-10: a module option is not of the form"],
+    ),
+    "dgx": ({"globs": {"/etc/dgx-release": ["x"]}}, {}, ["PRE-03: the host runs DGX OS"]),
+    "secure-boot": (
+        {"files": dict([SECURE_BOOT])},
+        {},
+        ["DRV-11: Secure Boot is on, and the spec"],
+    ),
+    "secure-boot-dkms": (
+        {"files": dict([SECURE_BOOT])},
+        {"nvidia_driver_secure_boot": "signed"},
+        ["DRV-11: Secure Boot is on, and modules that DKMS builds are not signed"],
+    ),
+    "secure-boot-signed": ({"files": dict([SECURE_BOOT])}, BUILT, []),
+    "secure-boot-key": ({"files": dict([SECURE_BOOT])}, {"nvidia_driver_secure_boot": "mok"}, []),
+    "installer-of-others": (UNINSTALLER, {}, ["DRV-24: a driver of the .run installer is present"]),
+    "installer-again": ({**UNINSTALLER, "files": OURS}, BY_INSTALLER, []),
+    "installer-nameless": ({}, {METHOD: "runfile"}, ["DRV-22: runfile needs the installer's"]),
+    "installer-gone": (
+        {},
+        {**BY_INSTALLER, "__nvidia_driver_head": {"status": 404, "msg": "Not Found"}},
+        ["DRV-26: https://mirror.lab.example/x.run cannot be had: Not Found"],
+    ),
+    "installer-beside-packages": (
+        {"packages": at(NEW, "nvidia-open")},
+        BY_INSTALLER,
+        ["DRV-24: driver packages of a repository are installed (nvidia-open)"],
+    ),
+    "other-method": (
+        {"files": {RECORD: file('{"method": "distro", "version": "580.95.05"}')}},
+        {},
+        ["DRV-24: this driver was installed by method distro"],
+    ),
+    "archive-beside-vendor": (
+        {"packages": at("535.161.08", "nvidia-driver-535-server")},
+        {},
+        ["DRV-24: driver packages of the distribution's archive are installed"],
+    ),
+    "vendor-beside-archive": (
+        {"packages": at(OLD, "nvidia-open")},
+        {**ARCHIVE, "nvidia_driver_packages": ["nvidia-open"]},
+        ["DRV-24: driver packages of the vendor's repository are installed (nvidia-open)"],
+    ),
+    "nobody's": (
+        {"files": {LOADED: file(CLOSED.format(OLD))}},
+        {},
+        ["DRV-24: driver 580.105.08 is loaded, but no package owns it"],
+    ),
+    "container": (
+        {"globs": {"/run/nvidia/driver/usr": ["x"]}},
+        {},
+        ["DRV-25: a driver container owns this node"],
+    ),
+    "pinned": (
+        {"packages": at(OLD, "nvidia-driver-pinning-580")},
+        {},
+        ["DRV-03: nvidia-driver-pinning-580 pins the driver too"],
+    ),
+    "full": (
+        {"out": {"df": "Avail\n100\n10\n"}},
+        {},
+        ["PRE-03: 100 MiB free below /, wanted 5120", "PRE-03: 10 MiB free below /boot"],
+    ),
+    "full-and-done": ({**RUNS_NEW, "out": {**RUNS_NEW["out"], "df": "A\n1\n1\n"}}, {}, []),
+    "not-offered": (
+        RUNS_OLD,
+        {"__nvidia_driver_madison": {"stdout": " nvidia-open | 580.200-1 | x\n"}},
+        ["DRV-26: the configured repositories do not offer 580.142 of nvidia-open; they offer"],
+    ),
+    "node": ({**RUNS_OLD, **KUBELET}, {}, ["DRV-15: the installed driver is not 580.142"]),
+    "node-that-drains": ({**RUNS_OLD, **KUBELET}, DRAINS, []),
+    "busy": (
+        RUNS_OLD,
+        {"__nvidia_driver_usage": {"stdout": APPS}},
+        ["DRV-13: processes 42 compute on the GPUs, and processes 7 have /dev/nvidia* open"],
+    ),
+    "busy-waits": (
+        RUNS_OLD,
+        {"__nvidia_driver_usage": {"stdout": APPS}, "nvidia_driver_in_use": "wait"},
+        [],
+    ),
+    "busy-node": (
+        {**RUNS_OLD, **KUBELET},
+        {"__nvidia_driver_usage": {"stdout": APPS}, **DRAINS},
+        [],
+    ),
+    "agents": (RUNS_OLD, {"__nvidia_driver_usage": {"stdout": json.dumps(AGENTS)}}, []),
+    "image": ({"globs": {"/etc/dgx-release": ["x"]}, **UNINSTALLER}, {METHOD: "none"}, []),
+}
+# state -> why the host must be empty first, and whether it must reboot
+WORK = {
+    "fresh": ([], False),
+    "full-and-done": ([], False),
+    "agents": (["driver 580.105.08 -> 580.142"], True),
+    "image": ([], False),
+}
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Return what each state leads to, from one play."""
+    folder = tmp_path_factory.mktemp("judged")
+    (folder / "templates").symlink_to(ROLE / "templates")
+    hosts = {
+        name: {**WANTS, **own, "found": probe(**found)} for name, (found, own, _) in STATES.items()
+    }
+    defaults = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text())
+    inventory = {"all": {"vars": {**defaults, "ansible_connection": "local"}, "hosts": hosts}}
+    (folder / "hosts.json").write_text(json.dumps(inventory))
+    (folder / "play.json").write_text(json.dumps(play()))
+    record = folder / "record"
+    environment = {
+        **os.environ,
+        "HOME": str(folder),
+        "ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS),
+        "ANSIBLE_CALLBACKS_ENABLED": "lab_record",
+        "GPUGEN_LAB_RECORD": str(record),
+    }
+    command = [sys.executable, "-m", "ansible", "playbook", "-i", "hosts.json", "play.json"]
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [json.loads(line) for line in record.read_text().splitlines()]
+    return {
+        entry["host"]: json.loads(entry["message"])
+        for entry in lines
+        if entry["event"] == "task" and entry["task"] == "Say"
+    }
+
+
+def play() -> list[dict[str, Any]]:
+    """Return a play that loads the role's variables and says what they come to."""
+    facts = {"pkg_mgr": "apt", "distribution": "Ubuntu", "kernel": KERNEL, "cacheable": True}
+    told = {
+        "faults": "{{ __nvidia_driver_faults | map(attribute='rule') | zip(__nvidia_driver_faults "
+        "| map(attribute='fault')) | map('join', ': ') | list }}",
+        "disruption": "{{ nvidia_driver_disruption }}",
+        "reboot": "{{ nvidia_driver_reboot_due }}",
+        "findings": "{{ __nvidia_driver_shortfalls | map(attribute='rule') | list }}",
+    }
+    known = "{{ __nvidia_driver_madison | default({'stdout': offered}) }}"
+    tasks = [
+        {"name": "Facts", "ansible.builtin.set_fact": facts},
+        {"name": "Load", "ansible.builtin.include_vars": {"dir": str(ROLE / "vars" / "main")}},
+        {
+            "name": "Find",
+            "ansible.builtin.set_fact": {
+                "__nvidia_driver_probe": {"stdout": "{{ found | to_json }}"},
+                "__nvidia_driver_madison": known,
+            },
+        },
+        {"name": "Note", "ansible.builtin.include_tasks": str(ROLE / "tasks" / "note.yml")},
+        {
+            "name": "Say",
+            "ansible.builtin.debug": {"msg": "{{ told | to_json }}"},
+            "vars": {"told": told},
+        },
+    ]
+    return [
+        {
+            "hosts": "all",
+            "gather_facts": False,
+            "vars": {"role_path": str(ROLE), "offered": OFFERED},
+            "tasks": tasks,
+        }
+    ]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_host_is_refused_for_the_right_reason(
+    said: dict[str, dict[str, Any]], state: str
+) -> None:
+    """DRV-02, 03, 10, 11, 13, 14, 15, 24, 25, 26 and PRE-03, each with and without its reason."""
+    faults, wanted = said[state]["faults"], STATES[state][2]
+    assert len(faults) == len(wanted), faults
+    for fault, start in zip(faults, wanted, strict=True):
+        assert fault.startswith(start), fault
+
+
+@pytest.mark.parametrize("state", WORK)
+def test_what_must_be_empty_first(said: dict[str, dict[str, Any]], state: str) -> None:
+    """DRV-15, DRV-16."""
+    assert (said[state]["disruption"], said[state]["reboot"]) == WORK[state]
+
+
+def test_a_good_driver_passes(said: dict[str, dict[str, Any]]) -> None:
+    """DRV-21."""
+    assert said["full-and-done"]["findings"] == []
+    assert "DRV-16" in said["agents"]["findings"]
