@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from gpugen.catalog import Catalog
 from gpugen.plan import plan
 from specs import resolved
 
+ROOT = Path(__file__).parents[2]
 PREFIX = "nvidia_container_toolkit_"
 CATALOG = Catalog()
 
@@ -101,3 +105,22 @@ def test_kubespray_is_told_its_variables() -> None:
     row = CATALOG.distribution("kubespray")
     assert not row.is_supported
     assert "containerd_additional_runtimes" in row.reason
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *(kubernetes(name) for name in ("kubeadm", "k3s", "rke2", "k0s")),
+        kubernetes("kubeadm", containerRuntime="crio"),
+        kubernetes("kubeadm", containerRuntime="docker"),
+        toolkit(furtherRuntimes=["docker", "crio"], defaultRuntime=True),
+    ],
+)
+def test_the_role_takes_every_variable(changes: dict[str, Any]) -> None:
+    """GEN-06."""
+    text = (ROOT / "roles/nvidia_container_toolkit/meta/argument_specs.yml").read_text()
+    options = yaml.safe_load(text)["argument_specs"]["main"]["options"]
+    shared, own = variables(changes)
+    values = {PREFIX + name: value for name, value in {**shared, **own}.items()}
+    assert set(values) <= set(options)
+    assert ArgumentSpecValidator(options).validate(values).error_messages == []
