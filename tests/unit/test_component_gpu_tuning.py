@@ -34,6 +34,7 @@ def variables(tuning: dict[str, Any], **changes: Any) -> dict[str, Any]:
         ({"iommu": "pt"}, {"iommu": "pt"}),  # TUN-04
         ({"acs": "disabled"}, {"acs": "disabled"}),  # TUN-05
         ({"hugepages": {"1Gi": 2}}, {"hugepages_1gi": 2}),  # TUN-06
+        ({"hugepages": {"2Mi": 0}}, {"hugepages_2mi": 0}),  # no pages are a statement too
         ({"numaBalancing": True}, {"numa_balancing": "enabled"}),  # TUN-07
         ({"gpuDirectRdma": "dma-buf"}, {"gpu_direct_rdma": "dma-buf"}),  # TUN-09
         ({}, {}),
@@ -46,12 +47,13 @@ def test_only_what_is_stated_becomes_a_variable(
     assert variables(stated) == variable
 
 
-def test_no_pages_are_a_statement_and_the_kubelet_learns_of_them() -> None:
-    """TUN-06: zero pages is not the same as no word about them."""
-    assert variables({"hugepages": {"2Mi": 0}}) == {
-        "hugepages_2mi": 0,
-        "kubelet_services": ["kubelet.service"],
-    }
+def test_the_kubelet_is_told_of_its_pages() -> None:
+    """TUN-06: by the unit that runs it, which is not its own everywhere."""
+    found = COMPONENT.contribute(resolved({TUNING: {}}), {}).cluster_variables
+    assert found["gpu_tuning_kubelet_services"] == ["kubelet.service"]
+    spec = resolved({TUNING: {}, "/kubernetes/distribution": "k3s"})
+    found = COMPONENT.contribute(spec, {}).cluster_variables
+    assert found["gpu_tuning_kubelet_services"] == ["k3s.service", "k3s-agent.service"]
 
 
 @pytest.mark.parametrize(
@@ -94,6 +96,8 @@ def test_variables_meet_the_roles_contract() -> None:
         "limits": {"memlock": "infinity", "nofile": 65536},
         "gpuDirectRdma": "peermem",
     }
-    found = {f"gpu_tuning_{name}": value for name, value in variables(everything).items()}
+    spec = resolved({TUNING: everything})
+    plan = COMPONENT.contribute(spec, {})
+    found = {**plan.host_variables["a100"], **plan.cluster_variables}
     assert set(found) == set(contract)
     assert ArgumentSpecValidator(contract).validate(found).error_messages == []

@@ -20,9 +20,17 @@ def is_due(spec: ClusterSpec) -> bool:
 
 
 def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
-    """Return the role, and for every pool what its hosts are tuned to."""
+    """Return the role, what every pool's hosts are tuned to, and the units that all may have."""
+    row = spec.kubernetes.distribution.row
+    runtimes = runtime_services(spec)
     return Contribution(
-        host_variables={pool.name: _variables(spec, pool) for pool in spec.pools}, roles=(ROLE,)
+        host_variables={pool.name: _variables(pool) for pool in spec.pools},
+        cluster_variables={
+            f"{ROLE}_runtime_services": runtimes,
+            # The kubelet is a unit of its own, or part of the unit that runs everything.
+            f"{ROLE}_kubelet_services": [row["kubeletUnit"]] if "kubeletUnit" in row else runtimes,
+        },
+        roles=(ROLE,),
     )
 
 
@@ -34,21 +42,15 @@ def runtime_services(spec: ClusterSpec) -> list[str]:
     return [f"{unit}.service" for unit in units]
 
 
-def _variables(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
+def _variables(pool: NodePool) -> dict[str, Any]:
     tuning = pool.host.tuning
     if tuning is None:
         return {}
-    row = spec.kubernetes.distribution.row
-    runtimes = runtime_services(spec)
-    # The kubelet is a unit of its own, or part of the unit that runs everything.
-    kubelets = [row["kubeletUnit"]] if "kubeletUnit" in row else runtimes
     stated = {
         **_of_gpus(tuning),
         **_of_kernel(tuning),
         "memlock": tuning.memlock,
         "nofile": tuning.nofile,
-        "runtime_services": runtimes if tuning.memlock or tuning.nofile else [],
-        "kubelet_services": kubelets if tuning.hugepages_2mi is not None else [],
     }
     return {f"{ROLE}_{name}": v for name, v in stated.items() if v not in UNTOUCHED}
 
