@@ -32,6 +32,15 @@ UBUNTU = 'ID=ubuntu\nNAME="Ubuntu"\nVERSION_ID="24.04"\nVERSION="24.04 LTS (Nobl
 FIRST, SECOND = "580.105.08", "580.142"  # of the installer
 SOURCES = {"etc/apt/sources.list.d/archive.sources": ARCHIVE}
 KEY = "var/lib/dkms/mok.pub"
+# Nouveau comes with the initramfs, until that says otherwise.
+NOUVEAU = """\
+[Unit]
+Before=fake-nvidia-load.service
+[Service]
+Type=oneshot
+ExecStart=-/bin/sh -c 'grep -q "blacklist nouveau" /boot/init* && rm -r /srv/lab/sys/module/nouveau'
+"""
+AT_BOOT = "etc/systemd/system/multi-user.target.d/nouveau.conf"
 MACHINES: Mapping[str, Machine] = {
     DISTRO: Machine(device=PCIE, files={**SOURCES, "etc/os-release": UBUNTU}),
     BUILT: Machine(device=PCIE, has_secure_boot=True, files={**SOURCES, "etc/os-release": UBUNTU}),
@@ -41,7 +50,14 @@ MACHINES: Mapping[str, Machine] = {
         installed={"mokutil": "0.6.0-2"},
         files={**SOURCES, KEY: "key\n", "usr/bin/mokutil": text("mokutil")},
     ),
-    INSTALLER: Machine(device=PCIE),
+    INSTALLER: Machine(
+        device=PCIE,
+        has_nouveau=True,
+        files={
+            "etc/systemd/system/nouveau.service": NOUVEAU,
+            AT_BOOT: "[Unit]\nWants=nouveau.service\n",
+        },
+    ),
 }
 
 
@@ -139,9 +155,10 @@ class Story:
 
     @cached_property
     def forced(self) -> Step:
-        """Other versions of what has some, where the spec says force, and where nobody is."""
+        """Other versions of what has some, where the spec says force, or to wait."""
         assert self.busy
-        self.render(1, distro={"inUse": "force"})
+        self.render(1, distro={"inUse": "force"}, installer={"inUse": "wait"})
+        self.nodes[INSTALLER].sh("touch /dev/nvidia0; sleep 40 </dev/nvidia0 >/dev/null 2>&1 &")
         return self.step()
 
     @cached_property
@@ -214,6 +231,14 @@ def test_each_method_brings_its_driver(story: Story) -> None:
         assert (found["method"], found["version"]) == (own["method"], own["version"])
 
 
+def test_the_installer_runs_once_nouveau_is_away(story: Story) -> None:
+    """DRV-09, DRV-16: the reboot comes first, and the play goes on behind it."""
+    assert "nouveau makes way for driver" in story.unconfirmed.run.output
+    folder = "/srv/lab/sys/module"
+    assert story.nodes[INSTALLER].sh(f"ls {folder} 2>/dev/null || true") == ""
+    assert smi(story, INSTALLER) == [f"{FIRST}, Enabled"]
+
+
 def test_archives_are_pinned_like_the_vendors_packages(story: Story) -> None:
     """DRV-02, DRV-03: a newer version of the branch lies in the archive, and stays there."""
     versions = story.converged.versions[DISTRO]
@@ -263,7 +288,8 @@ def test_a_branch_changes_in_one_transaction(story: Story) -> None:
 
 
 def test_the_installer_replaces_its_own_driver(story: Story) -> None:
-    """DRV-17: unloaded first, because the installer refuses otherwise."""
+    """DRV-17: unloaded first, because the installer refuses otherwise; DRV-13: waited for."""
+    assert "RETRYING: [installer.lab.example]: Look who uses the GPUs" in story.forced.run.output
     assert smi(story, INSTALLER) == [f"{SECOND}, Enabled"]
 
 

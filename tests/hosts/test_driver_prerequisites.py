@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
 from functools import cached_property
 
 import pytest
 
+from lab.hosts import deb
 from lab.hosts.fixtures import GROUP
 from lab.hosts.machine import Machine
 from lab.hosts.plays import Checkout, Run, spec
-from lab.hosts.room import Room
+from lab.hosts.room import HERE, PORT, Room
 
 pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(GROUP)]
 
@@ -26,6 +28,40 @@ REMOVAL = """\
   tasks:
     - name: Remove
       ansible.builtin.import_role: {name: gpu_prerequisites, tasks_from: absent}
+"""
+
+
+KERNEL = platform.release()
+FOLLOWER = "9.9.9-lab"  # a kernel that no machine runs
+KERNELS = (  # what a repository has where the running kernel is gone from it
+    deb.Package("linux-image-lab", "2", f"linux-image-{FOLLOWER}"),
+    deb.Package("linux-headers-lab", "2", f"linux-headers-{FOLLOWER}"),
+    deb.Package(f"linux-image-{FOLLOWER}", "2"),
+    deb.Package(f"linux-headers-{FOLLOWER}", "2"),
+)
+MOVED = "moved"
+SOURCE = f"Types: deb\nURIs: http://{HERE}:{PORT}/kernels/\nSuites: /\nTrusted: yes\n"
+GONE = f"Package: linux-headers-{KERNEL}\nPin: release *\nPin-Priority: -1\n"
+OLD_KERNEL = Machine(
+    installed={"linux-image-lab": "1", f"linux-image-{KERNEL}": "1"},
+    files={
+        "etc/apt/sources.list.d/kernels.sources": SOURCE,
+        "etc/apt/preferences.d/no-headers": GONE,
+    },
+)
+CHANGE = "change-kernel.yml"
+CHANGING = """\
+- name: Bring what the driver needs, whatever the kernel
+  hosts: gpu
+  become: true
+  gather_facts: true
+  gather_subset: ["!all", "!min", distribution, kernel, pkg_mgr, python, service_mgr]
+  tasks:
+    - name: Run the role
+      ansible.builtin.import_role: {name: gpu_prerequisites}
+    - name: Say what is due
+      ansible.builtin.debug:
+        msg: "{{ gpu_prerequisites_reboot_due }}: {{ gpu_prerequisites_disruption | join }}"
 """
 
 
@@ -122,3 +158,33 @@ def test_what_was_brought_is_taken_away_and_nothing_else(story: Story) -> None:
         if after.get(path) != before.get(path) and not after.get(path, "").startswith("folder")
     }
     assert {path for path in left if not path.startswith("var/lib/dpkg/")} == set()
+
+
+@pytest.fixture(scope="module")
+def moved(room: Room, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Run, Run, str]]:
+    """Runs over a host whose kernel has left the repositories: without and with the word for it."""
+    folder = room.folder / "www" / "kernels"
+    deb.write_repository(folder, KERNELS, "amd64")
+    deb.sign(folder, room.key)
+    nodes = room.boot({MOVED: OLD_KERNEL})
+    runs = []
+    for is_allowed in (False, True):
+        checkout = Checkout(room, tmp_path_factory.mktemp("kernel"))
+        own = spec(room, nodes.values())
+        own["hostDefaults"]["allowKernelChange"] = is_allowed
+        checkout.render(own)
+        (checkout.plays / CHANGE).write_text(CHANGING, encoding="utf-8")
+        runs.append(checkout.play(playbook=CHANGE))
+    installed = nodes[MOVED].sh("dpkg-query --show 'linux-*'")
+    yield runs[0], runs[1], installed
+    room.stop(nodes.values())
+
+
+def test_a_kernel_changes_only_where_the_spec_allows_it(moved: tuple[Run, Run, str]) -> None:
+    """PRE-05."""
+    refused, allowed, installed = moved
+    (message,) = refused[MOVED].messages
+    assert f"PRE-05: kernel {KERNEL} has no headers in the configured repositories" in message
+    assert allowed.code == 0, allowed.output
+    assert f"linux-headers-{FOLLOWER}" in installed
+    assert f"True: kernel {KERNEL} has no headers and makes way" in allowed.output
