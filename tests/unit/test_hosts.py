@@ -266,6 +266,24 @@ def test_both_forms_of_the_inventory_say_the_same() -> None:
     assert many == few
 
 
+def test_many_hosts_carry_no_variable_that_says_what_a_role_takes_anyway() -> None:
+    hosts = [f"gpu-{number:05}.lab.example" for number in range(MOST_AS_YAML + 1)]
+    few, many = (rendered({"/pools/0/hosts": own}) for own in (hosts[1:], hosts))
+    defaults: dict[str, Any] = {}
+    for path in few.below("ansible/roles"):
+        if path.endswith("/defaults/main.yml"):
+            defaults |= loaded(few, path)
+    for tree in (few, many):
+        stated = {**loaded(tree, f"{VARIABLES}/all.yml")}
+        stated |= loaded(tree, f"{VARIABLES}/pool_a100.yml")
+        assert len(stated) > 15
+        if tree is few:
+            wanted = {**defaults, **stated}
+        else:
+            assert {**defaults, **stated} == wanted
+            assert not any(defaults.get(name) == value for name, value in stated.items())
+
+
 def test_text_that_could_be_a_template_is_never_json() -> None:
     hosts: list[Any] = [f"gpu-{number:05}.lab.example" for number in range(MOST_AS_YAML)]
     hosts.append({"name": "x.lab.example", "description": "{{ lookup('pipe', 'true') }}"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -9,10 +11,12 @@ from gpugen import assets
 from gpugen.model.plan import Plan
 from gpugen.model.spec import ClusterSpec, NodePool
 from gpugen.model.tree import Tree
+from gpugen.render import role_files
 from gpugen.render.hosts_readme import readme
-from gpugen.render.inventory import file_name, group, inert, text
+from gpugen.render.inventory import file_name, group, inert, is_large, text
 from gpugen.render.other_plays import remove, verify
-from gpugen.render.playbook import CONTROL_PLANE, in_order, site
+from gpugen.render.play_parts import CONTROL_PLANE, in_order
+from gpugen.render.playbook import site
 from gpugen.render.yaml_text import header, yaml_file
 
 FOLDER = "ansible"
@@ -58,7 +62,23 @@ def group_variables(spec: ClusterSpec, plan: Plan) -> dict[str, dict[str, Any]]:
         files[group(pool)] = _pool_variables(pool, plan)
     if plan.control_plane_variables:
         files[CONTROL_PLANE] = dict(plan.control_plane_variables)
-    return files
+    return _without_defaults(files, plan.roles) if is_large(spec) else files
+
+
+def _without_defaults(
+    files: dict[str, dict[str, Any]], roles: Iterable[str]
+) -> dict[str, dict[str, Any]]:
+    """Leave out what the roles take anyway: Ansible pays for every variable once per host."""
+    known = {name: value for role in roles for name, value in role_files.defaults(role).items()}
+
+    def is_default(name: str, value: Any) -> bool:
+        return name in known and known[name] == json.dumps(value, sort_keys=True)
+
+    common = {name: value for name, value in files["all"].items() if not is_default(name, value)}
+    return {
+        group: {n: v for n, v in own.items() if n in common or not is_default(n, v)}
+        for group, own in files.items()
+    }
 
 
 def _pool_variables(pool: NodePool, plan: Plan) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from gpugen.model.spec import ClusterSpec, HostLine, NodePool
-from gpugen.render.playbook import ALL_HOSTS, CONTROL_PLANE
+from gpugen.render.play_parts import ALL_HOSTS, CONTROL_PLANE
 from gpugen.render.yaml_text import Unsafe, yaml_file
 
 MOST_AS_YAML = 2_000  # lines; a range of hosts is one
@@ -37,12 +37,12 @@ def inventory(spec: ClusterSpec) -> dict[str, Any]:
 
 def file_name(spec: ClusterSpec) -> str:
     """Return the name of the inventory's file below ``inventory/``."""
-    return "hosts.json" if _is_json(spec) else "hosts.yml"
+    return "hosts.json" if is_large(spec) else "hosts.yml"
 
 
 def text(spec: ClusterSpec) -> str:
     """Return the content of the inventory's file."""
-    if not _is_json(spec):
+    if not is_large(spec):
         return yaml_file(spec, inventory(spec))
     return _as_json(inventory(spec)) + "\n"
 
@@ -71,7 +71,7 @@ def _as_json(value: object, indent: str = "", *, are_hosts: bool = False) -> str
     return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
 
 
-def _is_json(spec: ClusterSpec) -> bool:
+def is_large(spec: ClusterSpec) -> bool:
     """Tell whether there are many lines, of which none holds text that only YAML can mark."""
     lines = [*(line for pool in spec.pools for line in pool.hosts), *spec.control_plane.hosts]
     if len(lines) <= MOST_AS_YAML:

@@ -1,7 +1,8 @@
-"""What a role offers to the plays: its entry points, and the variables that it leaves behind."""
+"""What a role offers to the plays: entry points, defaults, and the variables that it leaves."""
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 
@@ -24,3 +25,13 @@ def leaves(role: str) -> frozenset[str]:
     files = [*folder.glob("vars/**/*.yml"), *folder.glob("tasks/*.yml")]
     found = {match["name"].decode() for file in files for match in LEFT.finditer(file.read_bytes())}
     return frozenset(name for name in found if name.startswith(f"{role}_"))
+
+
+@cache
+def defaults(role: str) -> dict[str, str]:
+    """Return what a role takes where nothing is stated: variable -> value as JSON."""
+    from ruamel.yaml import YAML
+
+    file = assets.roles() / role / "defaults" / "main.yml"
+    stated = YAML(typ="safe", pure=True).load(file.read_text("utf-8")) if file.is_file() else {}
+    return {name: json.dumps(value, sort_keys=True) for name, value in stated.items()}
