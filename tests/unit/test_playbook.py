@@ -9,7 +9,8 @@ import yaml
 
 from gpugen import assets
 from gpugen.render.other_plays import remove, verify
-from gpugen.render.playbook import ORDER, site
+from gpugen.render.play_parts import ORDER
+from gpugen.render.playbook import site
 from gpugen.render.role_files import entries
 from specs import resolved
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpugen.model.spec import ClusterSpec
 from gpugen.render import role_files
-from gpugen.render.playbook import (
+from gpugen.render.play_parts import (
     CONTROL_PLANE,
     NODE,
     SCHEDULER,

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from gpugen.model.spec import ClusterSpec
 from gpugen.render import role_files
-
-Task: TypeAlias = dict[str, Any]
-
-ALL_HOSTS = "gpu"  # group of all pools
-CONTROL_PLANE = "control_plane"  # group of the cluster's control-plane nodes
-FACTS = ["!all", "!min", "distribution", "kernel", "pkg_mgr", "python", "service_mgr"]
-NODE, DRIVER, SCHEDULER = "gpu_node", "nvidia_driver", "kube_scheduler"
-ORDER = (
-    *("gpu_prerequisites", DRIVER, "nvidia_container_toolkit", "nvidia_mig", "nvidia_dcgm"),
-    *("cuda_toolkit", "gpu_tuning", NODE, SCHEDULER),
+from gpugen.render.play_parts import (
+    CONTROL_PLANE,
+    DRIVER,
+    NODE,
+    SCHEDULER,
+    Task,
+    demand,
+    entry,
+    in_order,
+    included,
+    play,
 )
+
 BEFORE_REBOOT = (("gpu_prerequisites", "converge"), (DRIVER, "converge"), ("gpu_tuning", "boot"))
 AFTER_REBOOT = (
     *(("nvidia_container_toolkit", "converge"), ("nvidia_mig", "converge")),
@@ -25,15 +27,7 @@ AFTER_REBOOT = (
     (NODE, "converge"),
 )
 DISRUPTIVE = "disruptive"  # tag of what interrupts a host
-REASONS = "{{ gpugen_disruption | default({}) | dict2items | map(attribute='value') | flatten }}"
-WORD = "{{ (gpugen_allow_disruption | bool) and 'disruptive' not in ansible_skip_tags }}"
-VARIABLES = {"gpugen_reasons": REASONS, "gpugen_may_interrupt": WORD}
-SAY_IT = "say so by rollout.allowDisruption or -e gpugen_allow_disruption=true"
-
-
-def in_order(roles: Iterable[str]) -> list[str]:
-    """Sort roles as a host runs them."""
-    return sorted(roles, key=ORDER.index)
+SAY_IT = "say -e gpugen_allow_disruption=true, or rollout.allowDisruption"
 
 
 def site(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
@@ -46,29 +40,6 @@ def site(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
     name = "Judge the control plane before any host is touched"
     main = play(spec, name, _scheduler("preflight"), hosts=CONTROL_PLANE, facts=True)
     return [judge, main, work, _control_plane(spec)]
-
-
-def play(
-    spec: ClusterSpec,
-    name: str,
-    tasks: list[Task],
-    *,
-    hosts: str = ALL_HOSTS,
-    facts: bool = False,
-    rolls: bool = False,
-) -> dict[str, Any]:
-    """Return a play. rolls: batch by batch, stopped by the first failure."""
-    serial = f"{{{{ gpugen_serial | default({list(spec.rollout.serial)}, true) }}}}"
-    return {
-        "name": name,
-        "hosts": hosts,
-        **({"serial": serial, "max_fail_percentage": 0} if rolls else {}),
-        "become": spec.access.ssh_become,
-        "gather_facts": facts,
-        **({"gather_subset": FACTS} if facts else {}),
-        "vars": dict(VARIABLES),
-        "tasks": tasks,
-    }
 
 
 def _judgement(roles: Sequence[str]) -> list[Task]:
@@ -91,7 +62,7 @@ def _judgement(roles: Sequence[str]) -> list[Task]:
             **demand(
                 "Refuse to interrupt a host without a word (DRV-15)",
                 "gpugen_may_interrupt | bool",
-                f"DRV-15: to be interrupted for {{{{ gpugen_reasons | join('; ') }}}}; {SAY_IT}",
+                f"DRV-15: {{{{ gpugen_reasons | join('; ') }}}}; {SAY_IT}",
             ),
             "when": ["gpugen_reasons | length > 0", "not ansible_check_mode"],
             "tags": tags,
@@ -159,12 +130,10 @@ def _reboot(roles: Sequence[str]) -> list[Task]:
 
 def _before(roles: Sequence[str]) -> list[Task]:
     """Return what must hold before a reboot."""
-    own = "gpugen_machine.content | b64decode | trim"
-    here = "lookup('ansible.builtin.file', '/etc/machine-id', errors='ignore')"
     asked = demand(
         "Stop where no reboot is allowed",
         "gpugen_may_interrupt | bool",
-        f"reboot due; {SAY_IT}, or reboot the host yourself",
+        f"reboot due; {SAY_IT}, or reboot it",
     )
     read = {
         "name": "Read which machine this is",
@@ -173,7 +142,10 @@ def _before(roles: Sequence[str]) -> list[Task]:
     }
     other = demand(
         "Refuse to reboot the machine that the play runs on (DRV-18)",
-        f"ansible_connection | default('ssh') != 'local' and {own} != {here} | default('', true)",
+        [
+            "ansible_connection | default('ssh') != 'local'",
+            "gpugen_machine.content | b64decode | trim != gpugen_here | default('', true)",
+        ],
         "DRV-18: reboot due, but the play runs on this very machine; reboot it yourself",
     )
     if NODE in roles:
@@ -181,8 +153,8 @@ def _before(roles: Sequence[str]) -> list[Task]:
     kubelet = demand(
         "Stop where the kubelet runs (DRV-15)",
         f"not ({DRIVER}_kubelet_runs | default(false) | bool)",
-        "DRV-15: reboot due, and the kubelet runs; without access.kubeconfigContext the node is "
-        "not drained: drain it, reboot it, run the play again",
+        "DRV-15: reboot due under a running kubelet, and no access.kubeconfigContext to drain by; "
+        "drain and reboot it yourself",
     )
     return [asked, read, other, kubelet]
 
@@ -230,33 +202,3 @@ def _scheduler(step: str) -> list[Task]:
     if step == "preflight":
         return [entry(f"Judge by {SCHEDULER}", SCHEDULER, step, step)]
     return [entry(f"Run {SCHEDULER}", SCHEDULER, step)]
-
-
-def entry(name: str, role: str, step: str, *tags: str) -> Task:
-    """Return a role's entry point, imported: its variables are the play's."""
-    return {
-        "name": name,
-        "ansible.builtin.import_role": {"name": role, "tasks_from": step},
-        "tags": list(dict.fromkeys([role, *tags])),
-    }
-
-
-def included(name: str, role: str, step: str, tags: list[str]) -> Task:
-    """Return a role's entry point, included: it costs nothing where it is skipped."""
-    module: dict[str, Any] = {"name": role, "tasks_from": step}
-    if tags:
-        module["apply"] = {"tags": tags}
-    task = {"name": name, "ansible.builtin.include_role": module}
-    return {**task, "tags": tags} if tags else task
-
-
-def demand(name: str, that: str, message: str) -> Task:
-    """Return a claim about the host, and what is said where it does not hold."""
-    return {
-        "name": name,
-        "ansible.builtin.assert": {
-            "that": that,
-            "quiet": True,
-            "fail_msg": f"{{{{ inventory_hostname }}}}: {message}",
-        },
-    }
