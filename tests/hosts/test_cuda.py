@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from lab.hosts.fixtures import GROUP
 from lab.hosts.machine import Machine
 from lab.hosts.plays import ALL_AT_ONCE, Checkout, Run, spec
 from lab.hosts.room import Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(GROUP)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 NODE = "builder"
 TAGS = "gpu_prerequisites,cuda_toolkit"

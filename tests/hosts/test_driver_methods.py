@@ -15,13 +15,12 @@ from typing import Any
 import pytest
 
 from lab.hosts import deb, standins_methods
-from lab.hosts.fixtures import GROUP
 from lab.hosts.machine import Machine
 from lab.hosts.plays import ALL_AT_ONCE, Checkout, Run, spec
 from lab.hosts.room import HERE, PORT, Room
 from lab.hosts.standins import text
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(GROUP)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 DISTRO, BUILT, DEBIAN, INSTALLER = "distro", "built", "debian", "installer"
 MAY = {**ALL_AT_ONCE, "gpugen_allow_disruption": True}

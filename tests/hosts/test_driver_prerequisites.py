@@ -9,12 +9,11 @@ from functools import cached_property
 import pytest
 
 from lab.hosts import deb
-from lab.hosts.fixtures import GROUP
 from lab.hosts.machine import Machine
 from lab.hosts.plays import Checkout, Run, spec
 from lab.hosts.room import HERE, PORT, Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(GROUP)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 HOST = "needs"
 ROLE = ("--tags", "gpu_prerequisites")

@@ -16,13 +16,12 @@ import yaml
 
 from lab.cluster.plane import Plane
 from lab.cluster.programs import Program
-from lab.hosts.fixtures import GROUP
 from lab.hosts.machine import Machine
 from lab.hosts.members import AGENTS, CONTEXT, Members
 from lab.hosts.plays import ALL_AT_ONCE, REBOOT, Checkout, Run, spec
 from lab.hosts.room import Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(GROUP)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 NODE, SPARE = "worker", "spare"
 PATH = f"/api/v1/nodes/{NODE}"

@@ -14,14 +14,13 @@ import pytest
 
 from lab.cluster.plane import Plane
 from lab.cluster.programs import Program
-from lab.hosts.fixtures import GROUP
 from lab.hosts.machine import Machine
 from lab.hosts.members import AGENTS, CONTEXT, Members
 from lab.hosts.node import Node
 from lab.hosts.plays import DOMAIN, REBOOT, Checkout, Run, spec
 from lab.hosts.room import Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(GROUP)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 OLD, NEW = "580.105.08", "580.142"
 NODES = tuple(f"gpu{number}" for number in range(1, 7))

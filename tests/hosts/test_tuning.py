@@ -8,12 +8,11 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from lab.hosts.fixtures import GROUP
 from lab.hosts.plays import ALL_AT_ONCE, Checkout, Run, spec
 from lab.hosts.room import Room
 from lab.hosts.tuning import BRIDGE, PRIVATE, machine
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(GROUP)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 ROLE = "gpu_tuning"
 NODE = "tuned"
