@@ -21,7 +21,6 @@ mount -t tmpfs lab /mnt
 mkdir /mnt/lower /mnt/upper /mnt/work /mnt/root
 mount -t overlay -o lowerdir=/mnt/lower,upperdir=/mnt/upper,workdir=/mnt/work lab /mnt/root
 """
-GROUP = "hosts"  # of pytest-xdist, for files that share a worker; others name themselves
 
 
 @pytest.fixture(scope="session")
