@@ -52,3 +52,11 @@ def test_the_fabric_has_the_names_of_rpm_drv_07() -> None:
     found = variables("rhel-9", B200)
     assert found["nvidia_driver_fabric_packages"] == ["nvidia-fabricmanager", "libnvsdm"]
     assert found["nvidia_driver_nvlink5_packages"] == ["nvlsm", "infiniband-diags", "libibumad"]
+
+
+def test_prebuilt_modules_come_from_the_stream_without_dkms() -> None:
+    method = {"/hostDefaults/driver/method": "precompiled"}
+    found = variables("rocky-9", {**V100, **method, "/hostDefaults/driver/version": "580.105.08"})
+    assert found["nvidia_driver_stream"] == "nvidia-driver:580"
+    assert found["nvidia_driver_packages"] == ["nvidia-driver-cuda", "nvidia-persistenced"]
+    assert found["nvidia_driver_module_packages"] == ["kmod-nvidia-{version}-{kernel}"]

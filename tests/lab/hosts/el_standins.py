@@ -123,17 +123,17 @@ def _modules(version: str, exact: str) -> Iterator[Package]:
             scripts={"post": "dkms autoinstall", "preun": f"dkms remove {version}"},
             streams=streams,
         )
-    kernel = KERNEL.rpartition(".el9")[0]
-    module = f"usr/lib/modules/{KERNEL}/updates/dkms/nvidia.ko"
+    module = f"/usr/lib/modules/{KERNEL}/updates/dkms/nvidia.ko"  # linked when it is installed
     yield Package(
-        f"kmod-nvidia-{version}-{kernel}",
+        f"kmod-nvidia-{version}-{KERNEL.rpartition('.el9')[0]}",
         version,
         release="3.el9_5",
         provides=[f"nvidia-kmod {exact}"],
         conflicts=names,
-        files={
-            module: f"{version} proprietary\n",
-            "usr/lib/fake-nvidia/load": program("load"),
+        files={"usr/lib/fake-nvidia/load": program("load")},
+        scripts={
+            "post": f"mkdir -p {module.rpartition('/')[0]}\necho {version} proprietary >{module}",
+            "preun": f"! grep -qs '^{version} ' {module} || rm {module}",
         },
         streams=[branch],
     )
