@@ -143,6 +143,36 @@ def test_entries_of_daemon_json_are_kept(docker: dict[str, Any], name: str, tmp_
     assert done.returncode == 0, done.stderr
 
 
+@pytest.fixture(scope="module")
+def removed(
+    docker: dict[str, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, dict[str, Any]]:
+    """Return what removal would leave, with the record of what was there and without it."""
+    top = tmp_path_factory.mktemp("removed")
+    cells = {}
+    for name, (text, own, _) in DOCKER.items():
+        file, record = top / f"{name}.json", top / f"{name}-record.json"
+        file.write_text(docker[name]["docker_new"])
+        before = {"packages": {}, "folder": True, "root": {}, "root_written": ""}
+        record.write_text(json.dumps({**before, "docker": {"text": text} if text else {}}))
+        common = {"runtimes": ["docker"], "docker_config": str(file), **own}
+        cells[name] = {**common, "__record": str(record)}
+        cells[f"{name}-forgotten"] = {**common, "__record": str(top / "none")}
+    return render(top, cells, ["former_docker", "docker_goes", "docker_less"])
+
+
+@pytest.mark.parametrize("name", DOCKER)
+def test_removal_leaves_the_entries_of_others(removed: dict[str, Any], name: str) -> None:
+    """CTK-21: from what the role wrote back to what its administrator wrote."""
+    text = DOCKER[name][0]
+    assert removed[name]["docker_goes"] is (not text)
+    assert not text or removed[name]["former_docker"] == text
+    kept = {key: value for key, value in json.loads(text or "{}").items() if value}
+    left = removed[f"{name}-forgotten"]["docker_less"]
+    assert left.items() >= kept.items()
+    assert "nvidia" not in json.dumps(left)
+
+
 def test_dockerd_refuses_what_is_wrong(tmp_path: Path) -> None:
     file = tmp_path / "daemon.json"
     file.write_text('{"runtimes": []}\n')
