@@ -135,9 +135,15 @@ class Story:
         return self.play(EVERYTHING)
 
     @cached_property
+    def rechecked(self) -> Run:
+        """Check mode on the converged host."""
+        assert self.again
+        return self.play(EVERYTHING, "--check")
+
+    @cached_property
     def drifted(self) -> Run:
         """After somebody set the power limit and NUMA balancing by hand."""
-        assert self.again
+        assert self.rechecked
         self.node.run("nvidia-smi", "--power-limit=400")
         self.node.run("sysctl", "--write", "kernel.numa_balancing=1")
         return self.play(EVERYTHING)
@@ -216,6 +222,7 @@ def test_a_second_run_changes_nothing_and_costs_little(story: Story) -> None:
     assert story.again.code == 0, story.again.output
     assert story.again[NODE].changed == ()
     assert story.again[NODE].module_runs <= 5, story.again[NODE].modules  # one reads the facts
+    assert (story.rechecked.code, story.rechecked[NODE].changed) == (0, ()), story.rechecked.output
 
 
 def test_what_somebody_changed_is_set_back_and_nothing_else(story: Story) -> None:
