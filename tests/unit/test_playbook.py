@@ -73,6 +73,17 @@ def test_batches_are_those_of_the_spec(stated: list[Any], said: str) -> None:
     assert play["max_fail_percentage"] == 0
 
 
+def test_a_run_of_some_roles_verifies_those_and_reboots_for_those_only() -> None:
+    found = tasks(site(resolved(), ROLES), 1)
+    for task in found:
+        if task["name"].startswith("Verify"):
+            assert task["tags"] == [task[INCLUDE]["name"]]
+    (block,) = (task for task in site(resolved(), ROLES)[1]["tasks"] if "block" in task)
+    assert set(block["tags"]) == {"gpu_prerequisites", "nvidia_driver"}
+    for task in block["block"]:
+        assert set(task.get("tags", ())) <= {"disruptive"}
+
+
 def test_what_interrupts_a_host_is_asked_for_and_tagged() -> None:
     """DRV-15, DRV-16, DRV-18: word, machine and drain come before the reboot."""
     found = tasks(site(resolved(), ROLES), 1)

@@ -85,7 +85,7 @@ def _note(role: str) -> Task:
 
 def _work(roles: Sequence[str]) -> list[Task]:
     """Empty, change, reboot, verify, release."""
-    first = [_empty(roles, "gpugen_reasons | length > 0")] if NODE in roles else []
+    first = [_empty("gpugen_reasons | length > 0", [*roles, DISRUPTIVE])] if NODE in roles else []
     before, after = (_steps(roles, steps) for steps in (BEFORE_REBOOT, AFTER_REBOOT))
     return [*first, *before, *_reboot(roles), *after, *_release(roles)]
 
@@ -99,8 +99,8 @@ def _steps(roles: Sequence[str], steps: Sequence[tuple[str, str]]) -> list[Task]
     ]
 
 
-def _empty(roles: Sequence[str], when: str) -> Task:
-    task = included("Empty the node of work (DRV-15)", NODE, "empty", [*roles, DISRUPTIVE])
+def _empty(when: str, tags: list[str]) -> Task:
+    task = included("Empty the node of work (DRV-15)", NODE, "empty", tags)
     return {**task, "vars": {"gpu_node_reasons": "{{ gpugen_reasons }}"}, "when": when}
 
 
@@ -121,7 +121,7 @@ def _reboot(roles: Sequence[str]) -> list[Task]:
         },
         {
             "name": "Reboot where what acts at boot is not what runs (DRV-16)",
-            "when": ["gpugen_reboot_due | bool", "not ansible_check_mode"],
+            "when": ["gpugen_reboot_due | default(false)", "not ansible_check_mode"],
             "tags": tags,
             "block": [*_before(roles), *_boot(roles)],
         },
@@ -149,7 +149,7 @@ def _before(roles: Sequence[str]) -> list[Task]:
         "DRV-18: reboot due, but the play runs on this very machine; reboot it yourself",
     )
     if NODE in roles:
-        return [asked, read, other, _empty(roles, "not (gpu_node_is_empty | default(false))")]
+        return [asked, read, other, _empty("not (gpu_node_is_empty | default(false))", [])]
     kubelet = demand(
         "Stop where the kubelet runs (DRV-15)",
         f"not ({DRIVER}_kubelet_runs | default(false) | bool)",
@@ -178,17 +178,13 @@ def _release(roles: Sequence[str]) -> list[Task]:
     if NODE not in roles or "release" not in role_files.entries(NODE):
         return []
     checks = [
-        included(f"Verify {role} before pods come back", role, "verify", list(roles))
+        included(f"Verify {role} before pods come back", role, "verify", [role])
         for role in roles
         if "verify" in role_files.entries(role)
     ]
-    proof = {
-        "name": "Verify what is released (KUB-03)",
-        "when": ["gpu_node_is_held | bool", "not ansible_check_mode"],
-        "tags": list(roles),
-        "block": checks,
-    }
-    return [proof, entry("Let pods come back (KUB-03)", NODE, "release", *roles, DISRUPTIVE)]
+    for check in checks:
+        check["when"] = ["gpu_node_is_held | bool", "not ansible_check_mode"]
+    return [*checks, entry("Let pods come back (KUB-03)", NODE, "release", *roles, DISRUPTIVE)]
 
 
 def _control_plane(spec: ClusterSpec) -> dict[str, Any]:
