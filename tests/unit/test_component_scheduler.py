@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from gpugen.components.scheduler import contribute
+from gpugen.components.scheduler.checks import main_not_configurable
 from gpugen.model.plan import Contribution, Wave
 from gpugen.model.spec import ClusterSpec
 from gpugen.plan import plan
@@ -232,11 +233,27 @@ def test_what_the_administrator_adds_is_said_in_full() -> None:
     assert own["file"] in own["lines"]
 
 
-def test_a_distribution_without_a_way_gets_no_role() -> None:
-    """DIST-12: a check says what to do instead."""
-    place = {"/kubernetes/distribution": "eks"}
-    _, result = contribution(True, {**HOSTS, **place})
+@pytest.mark.parametrize(
+    ("distribution", "word"),
+    [
+        ("eks", "scoringStrategy"),
+        ("aks", "SchedulerConfiguration"),
+        ("gke", "second scheduler"),
+        ("openshift", "does not count GPUs"),
+        ("talos", "KubeSchedulerConfig"),
+        ("kubespray", "kube_scheduler_profiles"),
+        ("microk8s", "args/kube-scheduler"),
+        ("kind", "second scheduler"),
+        ("minikube", "second scheduler"),
+    ],
+)
+def test_a_distribution_without_a_way_is_told_its_own(distribution: str, word: str) -> None:
+    """DIST-12: no role, and what to do instead."""
+    place = {"/kubernetes/distribution": distribution}
+    spec, result = contribution(True, {**HOSTS, **place})
     assert (result.objects, result.roles, dict(result.control_plane_variables)) == ((), (), {})
+    (finding,) = main_not_configurable.run(spec)
+    assert word in finding.hint
 
 
 def test_guardrails_leave_pods_to_a_default_profile_that_packs() -> None:

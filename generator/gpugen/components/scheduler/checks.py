@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
 from gpugen.components.scheduler import COMPONENT_NAME
-from gpugen.components.scheduler.main import IN_MAIN, is_main
+from gpugen.components.scheduler.main import IN_MAIN, is_main, row_of
 from gpugen.components.scheduler.packing import MAIN
 from gpugen.model.finding import ROOT, Severity
 from gpugen.model.spec import ClusterSpec
@@ -99,14 +99,14 @@ def main_not_configurable(spec: ClusterSpec) -> Iterator[Problem]:
 
     Source: the distribution's row in the catalogue, and the vendors' documentation it names.
     """
-    row = spec.kubernetes.distribution
+    row = row_of(spec)
     options = spec.options[COMPONENT_NAME]
-    if not is_main(spec, options) or "main" in row.row["scheduler"]:
+    if not is_main(spec, options) or "main" in row:
         return
-    instead = row.row["scheduler"].get("instead", "run a second scheduler")
+    instead = row.get("instead", "run a second scheduler")
     yield (
         AT / "mode" if options["mode"] == IN_MAIN else spec.control_plane.at / "hosts",
-        f"the main scheduler of {row.id!r} is not configured by a file on its hosts",
+        f"the main scheduler of {spec.kubernetes.distribution.id!r} takes no file from its hosts",
         f"{instead}; or leave controlPlane out, and a second scheduler packs",
     )
 
@@ -129,8 +129,8 @@ def option_of_second(spec: ClusterSpec) -> Iterator[Problem]:
 @check("scheduler-digest-of-second", component=COMPONENT_NAME, at_key=True)
 def digest_of_second(spec: ClusterSpec) -> Iterator[Problem]:
     """A digest pins an image; where the distribution's own scheduler packs, none is used."""
-    row = spec.kubernetes.distribution.row["scheduler"].get("main", {})
-    is_used = not is_main(spec, spec.options[COMPONENT_NAME]) or "inProcess" in row
+    main = row_of(spec).get("main", {})
+    is_used = not is_main(spec, spec.options[COMPONENT_NAME]) or "inProcess" in main
     if COMPONENT_NAME in spec.images.digests and not is_used:
         yield (
             spec.images.at / "digests" / COMPONENT_NAME,

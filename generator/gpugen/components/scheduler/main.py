@@ -5,6 +5,7 @@ What differs between distributions stands in their rows of the catalogue, under 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from gpugen import kube
@@ -28,18 +29,24 @@ def is_main(spec: ClusterSpec, options: Options) -> bool:
     return bool(options["mode"] == IN_MAIN)
 
 
+def row_of(spec: ClusterSpec) -> Mapping[str, Any]:
+    """Return what the catalogue says of the distribution's main scheduler."""
+    found: Mapping[str, Any] = spec.kubernetes.distribution.row.get("scheduler", {})
+    return found
+
+
 def contribution(spec: ClusterSpec, options: Options) -> Contribution:
     """Return the host role and its variables; nothing where the distribution has no way for it."""
-    row = spec.kubernetes.distribution.row["scheduler"]
-    if "main" not in row:
+    main = row_of(spec).get("main")
+    if main is None:
         return Contribution()
     own = {
         "configuration": packing.of_main(spec, options),
         "version": spec.kubernetes.version,
         "kubectl": _kubectl(spec),
-        **_places(row["main"]),
+        **_places(main),
     }
-    if "inProcess" in row["main"]:  # no program of the scheduler lies on the host
+    if "inProcess" in main:  # no program of the scheduler lies on the host
         own["image"] = kube.image(spec, "scheduler")
     variables = {f"{PREFIX}{name}": value for name, value in sorted(own.items())}
     return Contribution(control_plane_variables=variables, roles=(ROLE,))
