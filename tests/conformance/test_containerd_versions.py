@@ -6,6 +6,7 @@ what they would write is given to that containerd. Host contract 4.2, measured a
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable, Mapping
@@ -38,6 +39,8 @@ READS = {  # containerd -> main files that it reads
     "2.4": (NONE, DEFAULT, "2", "3", "4"),
 }
 GOOD = [f"{version}-{root}" for version, roots in READS.items() for root in roots]
+NEIGHBOUR = VERSION_2.replace("certs.d", "others.d")  # of somebody else, beside our file
+NEIGHBOURS = ["1.7-imported", "2.1-imported", "1.7-strange", "2.4-strange"]
 CDI_DEFAULT = ["1.7-2+", "2.1-3+", "2.4-4+"]  # with CDI, and ours as default runtime
 MINIMAL = ["1.6-2-minimal", "1.7-2-minimal"]  # first negative control: our runtime alone, under 1.x
 OTHER = ["2.1-2-other", "2.2-2-other", "2.3-2-other"]  # second: version 3 under a main file of 2
@@ -122,14 +125,14 @@ class Matrix:
         self.folder = folder
         self.cells = {
             name: self._cell(programs, name)
-            for name in (*GOOD, *CDI_DEFAULT, *MINIMAL, *OTHER, *REFUSED)
+            for name in (*GOOD, *NEIGHBOURS, *CDI_DEFAULT, *MINIMAL, *OTHER, *REFUSED)
         }
-        plain = [*GOOD, *REFUSED, *CDI_DEFAULT]
+        plain = [*GOOD, *NEIGHBOURS, *REFUSED, *CDI_DEFAULT]
         cdi = {"enable_cdi": True, "default_runtime": True}
         self.texts = self._render(plain, {}, dict.fromkeys(CDI_DEFAULT, cdi))
         self.texts |= self._render(MINIMAL, {"__is_full": False}, {})
         self.texts |= self._render(OTHER, {"__version_declared": 3}, {})
-        for name in (*GOOD, *CDI_DEFAULT, *MINIMAL, *OTHER):
+        for name in (*GOOD, *NEIGHBOURS, *CDI_DEFAULT, *MINIMAL, *OTHER):
             self.cells[name].write(self.texts[name])
 
     def _cell(self, programs: Callable[[str], Containerd], name: str) -> Cell:
@@ -138,6 +141,11 @@ class Matrix:
         folder = self.folder / name
         folder.mkdir()
         text = containerd.default() if root == DEFAULT else ROOTS.get(root, "")
+        if name in NEIGHBOURS:
+            text = f'imports = ["{folder}/conf.d/*.toml"]\n' if root == "imported" else ""
+            text += VERSION_2
+            (folder / "conf.d").mkdir()
+            (folder / "conf.d" / "10-other.toml").write_text(NEIGHBOUR)
         if text:
             (folder / "config.toml").write_text(text)
         return Cell(containerd, folder, containerd.dump(folder / "config.toml"))
@@ -172,6 +180,19 @@ def test_our_runtime_is_added_and_nothing_is_lost(matrix: Matrix, name: str) -> 
     assert options["BinaryName"] == "/usr/bin/nvidia-container-runtime"
     wanted = found["runc"].get("options", {}).get("SystemdCgroup", False)
     assert options.get("SystemdCgroup", False) is wanted
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_drop_ins_of_others_stay_what_they_were(matrix: Matrix, name: str) -> None:
+    """CTK-08, CTK-10: imported ones still count, and strange ones are not drawn in by our glob."""
+    cell = matrix.cells[name]
+    after = cell.after()
+    assert after is not None
+    assert lost(cell.before, after) == []
+    assert set(runtimes(after)) == {"runc", "kata", "nvidia"}
+    text = json.dumps(after)
+    assert ("others.d" in text) is ("imported" in name)
+    assert cell.containerd.states(cell.root) == {"ok"}
 
 
 @pytest.mark.parametrize("name", GOOD)
