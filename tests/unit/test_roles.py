@@ -22,7 +22,7 @@ ROLES = sorted((ROOT / "roles").iterdir())
 KEY_READER = ROOT / "roles" / "gpu_prerequisites" / "files" / "openpgp_key.py"
 KEY = ROOT / "tests" / "data" / "keys" / "packages.asc"
 FINGERPRINT = "FC89AF4178C3C8F9C767F9E28D970BAFFD4E85AD"  # as gpg prints it
-LEFT_TO_THE_PLAY = ("disruption", "reboot_due", "kubelet_runs")  # answers, not options
+LEFT_TO_THE_PLAY = ("disruption", "reboot_due", "kubelet_runs", "is_held")  # answers, not options
 CHOSEN = re.compile(
     r'(?:include|import)_tasks: "(\w*)\{\{.*?\}\}(\w*)[.]yml"'
 )  # by what the host has
