@@ -111,6 +111,8 @@ def test_a_pod_is_given_what_the_spec_has() -> None:
     without = mutations(cluster(components={"runtime-class": False}))
     assert without == ""
     assert mutations(cluster(deviceListStrategy=["cdi-cri"])) == ""
+    default = {"containerToolkit": {"version": "1.20.0", "defaultRuntime": True}}
+    assert mutations(cluster(pool(host=default))) == ""
     k3s = cluster(distribution="k3s")
     assert "runtimeClassName" in mutations(k3s)  # which brings the class itself
 

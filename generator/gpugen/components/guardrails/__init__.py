@@ -59,13 +59,15 @@ def _advice(spec: ClusterSpec, options: Options, facts: Facts) -> Iterator[Rule]
 def _needs_class(spec: ClusterSpec) -> bool:
     """Tell whether pods see GPUs only by RuntimeClass nvidia, and it exists.
 
-    By CDI they need none, and must not be given one: the plugin then leaves NVIDIA_VISIBLE_DEVICES
-    as the image has it, often "all", and that runtime would hand out every GPU.
+    Where it is the default runtime of all hosts they need none. By CDI they need none either, and
+    must not be given one: the plugin then leaves NVIDIA_VISIBLE_DEVICES as the image has it, often
+    "all", and that runtime would hand out every GPU.
     Source: k8s-device-plugin v0.19.3, internal/plugin/server.go, getAllocateResponse.
     """
     uses_cdi = any(strategy.startswith("cdi-") for strategy in spec.device_list_strategy)
     exists = RUNTIME_CLASS in spec.options or spec.kubernetes.distribution.has_runtime_class
-    return exists and not uses_cdi
+    is_default = all(pool.host.default_runtime for pool in spec.pools)
+    return exists and not uses_cdi and not is_default
 
 
 def _judge(
