@@ -17,6 +17,7 @@ DRIVER, HEADERS = "nvidia-kernel-dkms", "linux-headers-amd64"
 PACKAGES = "/srv/packages"  # in the tree: what DRIVER and HEADERS need, not installed
 FETCH = """
 fetch() {
+	rm -f "$1"/var/cache/apt/archives/*.deb
 	chroot "$1" apt-get -qq -y --download-only -o APT::Keep-Downloaded-Packages=true install "$2"
 	mkdir -p "$1/srv/packages/$2"
 	mv "$1"/var/cache/apt/archives/*.deb "$1/srv/packages/$2/"
