@@ -9,6 +9,7 @@ import pytest
 from lab.cluster.fixtures import controllers, kwok, plane, scheduler
 from lab.fixtures import mock_of_nvml
 from lab.hosts.fixtures import checkout, containerd, room
+from lab.hosts.schedulers import programs
 
 __all__ = [  # fixtures
     "checkout",
@@ -17,6 +18,7 @@ __all__ = [  # fixtures
     "kwok",
     "mock_of_nvml",
     "plane",
+    "programs",
     "room",
     "scheduler",
 ]
