@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from component_specs import cluster, environment, objects, pod
+from component_specs import cluster, container, environment, objects, pod
 from component_specs import pool as stated_pool
 
 from gpugen.components.dcgm import contribute
@@ -60,7 +60,9 @@ def test_the_exporter_of_a_host_with_an_engine_runs_none_of_its_own() -> None:
     joined = found["DaemonSet/dcgm-exporter-engine"]
     assert environment(joined)["DCGM_REMOTE_HOSTENGINE_INFO"] == "localhost:5555"
     assert pod(joined)["hostNetwork"] is True
+    assert container(joined)["ports"][0]["hostPort"] == 9400
     for name in ("masked", "plain"):
         own = found[f"DaemonSet/dcgm-exporter-{name}"]
         assert "DCGM_REMOTE_HOSTENGINE_INFO" not in environment(own)
         assert "hostNetwork" not in pod(own)
+        assert "hostPort" not in container(own)["ports"][0]

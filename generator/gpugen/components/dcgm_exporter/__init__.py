@@ -121,7 +121,8 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
 
 def _container(spec: ClusterSpec, pool: NodePool, options: Options) -> dict[str, Any]:
     port: dict[str, Any] = {"name": metrics.PORT_NAME, "containerPort": metrics.PORT}
-    if spec.options.get("prometheus", {}).get("mode") == "static":
+    is_static = spec.options.get("prometheus", {}).get("mode") == "static"
+    if is_static or uses_host_engine(pool):  # the API server would add it to the host's network
         port["hostPort"] = metrics.PORT
     health = {"httpGet": {"path": "/health", "port": metrics.PORT_NAME}}
     return {
