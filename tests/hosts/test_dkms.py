@@ -24,10 +24,8 @@ pytestmark = [pytest.mark.hosts, pytest.mark.slow, pytest.mark.xdist_group(__nam
 VARIABLES = Path(__file__).parents[2] / "roles" / "nvidia_driver" / "vars" / "main"
 ALL = ("nvidia-uvm", "nvidia-modeset", "nvidia-drm", "nvidia-peermem")
 ONE = f"""
-cat >/etc/dkms/nvidia-current.conf <<'END'
-export NV_EXCLUDE_KERNEL_MODULES="{" ".join(ALL)}"
-BUILT_MODULE_NAME=(nvidia) DEST_MODULE_NAME=(nvidia-current) DEST_MODULE_LOCATION=(/updates/dkms)
-END
+sed -i -e "/^[A-Z_]*\\[[1-4]\\]=/d" \\
+  -e "s/env NV_VERBOSE=1/& NV_EXCLUDE_KERNEL_MODULES='{" ".join(ALL)}'/" /usr/src/nvidia-*/dkms.conf
 """
 INSTALL = "apt-get -qq -y install {}/{}/*.deb >/tmp/log 2>&1 || {{ tail -30 /tmp/log; exit 1; }}\n"
 LOOK = """
@@ -68,7 +66,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     driver, headers = (
         INSTALL.format(workshop.PACKAGES, name) for name in (workshop.DRIVER, workshop.HEADERS)
     )
-    script = KERNEL + scope + driver + LOOK + headers + LOOK
+    script = KERNEL + driver + LOOK + scope + headers + LOOK
     told = workshop.run(script, tmp_path_factory.mktemp("workshop"))
     kernel, before, after = (part.strip().splitlines() for part in told.split("@ ")[1:])
     return Build(
