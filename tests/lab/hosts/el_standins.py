@@ -29,6 +29,7 @@ def system() -> Iterator[Package]:
         makefile = {f"usr/src/kernels/{kernel}/Makefile": "# stand-in\n"}
         same = f"= {version}-{release}"
         beside = ["installonlypkg(kernel)"]  # several may be installed at once
+        yield Package("kernel", version, release=release, requires=[f"kernel-core {same}"])
         yield Package("kernel-core", version, release=release, provides=beside)
         yield Package("kernel-devel", version, release=release, files=makefile, provides=beside)
         needs = [f"kernel-core {same}", f"kernel-devel {same}"]
