@@ -34,7 +34,7 @@ STRANGER = "00000000-0000-4000-8000-000000000000"
 MIG_LABEL, MIG_STATE = "nvidia.com/mig.config", "nvidia.com/mig.config.state"
 BUDGET = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 PODS = "/api/v1/namespaces/default/pods"
-CORDON = "Cordon the node, with a note that it was us (DRV-15)"
+CORDON = "gpu_node : Cordon the node, with a note that it was us (DRV-15)"
 REGISTRATION = "/etc/rancher/k3s/config.yaml.d/90-gpugen.yaml"
 GATES = "apiVersion: kubelet.config.k8s.io/v1beta1\nfeatureGates:\n  DevicePlugins: true\n"
 
@@ -112,6 +112,7 @@ class Site:
     def short(self) -> Run:
         """The plugin runs and advertises a GPU too few."""
         assert self.restored
+        self.render()
         self.members.daemon("device-plugin", "train")
         self.members.advertise(NODE, gpu="3")
         return self.play()
@@ -230,6 +231,7 @@ class Manager:
                 own.advertise(NODE, mig_1g_5gb="28")
                 own.label(NODE, MIG_STATE, "success")
             time.sleep(0.2)
+        own.api.close()
 
 
 @pytest.fixture(scope="module")
@@ -354,7 +356,7 @@ def test_an_interrupted_run_continues_cuts_and_releases(site: Site) -> None:
     name, holder = seen
     assert (name.startswith("train-"), holder) == (True, "gpugen")
     assert site.members.holder(NODE) == "nobody"
-    assert run[NODE].changed[-1] == "Uncordon the node, which we cordoned (KUB-03)"
+    assert run[NODE].changed[-1] == "gpu_node : Uncordon the node, which we cordoned (KUB-03)"
     assert set(site.members.running()) == {SPARE}
 
 

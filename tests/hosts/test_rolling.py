@@ -31,10 +31,10 @@ ROLLOUT = {"serial": [1, 2, 3], "allowDisruption": True}
 FAULT = "/etc/tmpfiles.d/lost.conf"  # makes the driver find a GPU too few, from boot to boot
 PODS = 6
 CORDON, EVICT, INSTALL, UNCORDON = (
-    "Cordon the node, with a note that it was us (DRV-15)",
-    "Evict the pods, as their disruption budgets allow (DRV-15)",
-    "Install the whole set in one transaction (DRV-02, DRV-07, DRV-22)",
-    "Uncordon the node, which we cordoned (KUB-03)",
+    "gpu_node : Cordon the node, with a note that it was us (DRV-15)",
+    "gpu_node : Evict the pods, as their disruption budgets allow (DRV-15)",
+    "nvidia_driver : Install the whole set in one transaction (DRV-02, DRV-07, DRV-22)",
+    "gpu_node : Uncordon the node, which we cordoned (KUB-03)",
 )
 
 
