@@ -51,7 +51,7 @@ def _judgement(roles: Sequence[str]) -> list[Task]:
     tasks = [_word()]
     if NODE in roles and "pods" in role_files.entries(NODE):
         tasks.append(entry(f"Judge by {NODE}", NODE, "preflight"))
-        tasks.append(included("Judge the pods that have to leave", NODE, "pods", ["always"]))
+        tasks.append(included("Judge the pods that have to leave", NODE, "pods", [NODE, "always"]))
     return tasks
 
 
@@ -61,7 +61,7 @@ def _removal(roles: Sequence[str]) -> list[Task]:
     tasks = _each(others, "absent", "Remove")
     if NODE not in roles or "absent" not in role_files.entries(NODE):
         return tasks
-    emptied = included("Empty the node of work (DRV-15)", NODE, "empty", ["always"])
+    emptied = included("Empty the node of work (DRV-15)", NODE, "empty", [NODE, "always"])
     emptied["vars"] = {"gpu_node_reasons": REMOVED}
     given = entry("Let pods come back (KUB-03)", NODE, "release", "always")
     return [emptied, *_each([NODE], "absent", "Remove"), *tasks, given]
