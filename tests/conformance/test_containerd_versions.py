@@ -271,3 +271,12 @@ def test_version_1_is_no_error_of_containerd(matrix: Matrix) -> None:
         check=False,
     )
     assert done.returncode == 0
+
+
+def test_a_host_without_a_runtime_is_judged_in_words(tmp_path: Path) -> None:
+    """CTK-06, GEN-09: preflight and verification say what is missing; nothing breaks on it."""
+    nothing = {"__containerd": "no-containerd", "root": "/nowhere/a", "dropin": "/nowhere/b/c"}
+    found = role_texts.render(tmp_path, {"bare": nothing}, ["report", "verdict"])["bare"]
+    assert "CTK-06: no-containerd does not run here; install containerd first" in found["report"]
+    assert "CTK-01: nvidia-container-toolkit, nvidia-container-toolkit-base, " in found["verdict"]
+    assert "CTK-09: the runtime is not in the effective configuration" in found["verdict"]
