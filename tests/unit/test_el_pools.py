@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gpugen.components.driver.packages import UnknownPackagesError
 from gpugen.plan import plan
 from specs import resolved
 
@@ -60,3 +61,9 @@ def test_prebuilt_modules_come_from_the_stream_without_dkms() -> None:
     assert found["nvidia_driver_stream"] == "nvidia-driver:580"
     assert found["nvidia_driver_packages"] == ["nvidia-driver-cuda", "nvidia-persistenced"]
     assert found["nvidia_driver_module_packages"] == ["kmod-nvidia-{version}-{kernel}"]
+
+
+@pytest.mark.parametrize("system", ["amzn-2023", "rocky-10"])
+def test_nobody_builds_modules_for_other_kernels(system: str) -> None:
+    with pytest.raises(UnknownPackagesError, match="nobody builds"):
+        variables(system, {**V100, "/hostDefaults/driver/method": "precompiled"})

@@ -77,7 +77,8 @@ def _from_vendor(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> Name
     beside: tuple[str, ...] = ()
     if pool.host.driver.method is DriverMethod.PRECOMPILED:
         flavour = f"precompiled{flavour.capitalize()}"
-        beside = tuple(_each(table.get("precompiledModules", ())))
+        is_built = pool.host.os.id in table.get("precompiledSystems", ())
+        beside = tuple(_each(table["precompiledModules"])) if is_built else ()
     if flavour not in row or (pool.host.driver.method is DriverMethod.PRECOMPILED and not beside):
         raise UnknownPackagesError(f"nobody builds {flavour} modules for {pool.host.os.id}")
     driver = (*_all_named(row[flavour], branch), *_imex(pool, branch))
