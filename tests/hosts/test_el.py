@@ -1,7 +1,7 @@
 """Hosts dressed as Enterprise Linux, from the first check to the removal.
 
 Each step is run once and keeps what it saw; a test asks for its step, which asks for those before.
-Rules: PRE-04, PRE-06, PRE-07, DRV-05, DRV-06, DRV-09, DRV-22, DRV-23, DRV-26, CTK-01, CTK-03,
+Rules: PRE-04, PRE-05, PRE-06, PRE-07, DRV-05, DRV-06, DRV-09, DRV-22, DRV-23, DRV-26, CTK-01, CTK-03,
 CTK-21, GEN-04, GEN-05.
 """
 
@@ -162,9 +162,20 @@ class Life:
         return step
 
     @cached_property
+    def no_headers(self) -> Step:
+        """A kernel that runs and whose headers no repository has."""
+        assert self.rival
+        self.render(OLD)
+        node = self.nodes[NINE]
+        node.sh("sed -i s/503.14.1/503.99.1/ /usr/local/bin/uname")
+        step = self.step("--tags", "preflight,gpu_prerequisites", *ONE, extra=ALLOWED)
+        node.sh("sed -i s/503.99.1/503.14.1/ /usr/local/bin/uname")
+        return step
+
+    @cached_property
     def removed(self) -> Step:
         """Removal."""
-        assert self.rival
+        assert self.no_headers
         return self.step(*ONE, playbook="remove.yml", extra=REMOVE)
 
 
@@ -288,6 +299,14 @@ def test_a_lock_of_somebody_else_is_refused_drv_06(life: Life) -> None:
     (message,) = step.run[NINE].messages
     assert message.startswith(f"{NINE}.lab.example: DRV-06: ")
     assert f"nvidia-driver-cuda-3:{OLD}-*" in message
+
+
+def test_a_kernel_without_headers_is_refused_pre_05(life: Life) -> None:
+    step = life.no_headers
+    assert step.run[NINE].changed == ()
+    (message,) = step.run[NINE].messages
+    assert message.startswith(f"{NINE}.lab.example: PRE-05: ")
+    assert f"kernel-devel-{KERNEL.rpartition('.')[0].replace('14.1', '99.1')}" in message
 
 
 def test_after_the_removal_the_host_is_as_it_was_drv_23_ctk_21(life: Life) -> None:
