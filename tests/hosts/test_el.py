@@ -1,8 +1,8 @@
 """Hosts dressed as Enterprise Linux, from the first check to the removal.
 
 Each step is run once and keeps what it saw; a test asks for its step, which asks for those before.
-Rules: PRE-04, PRE-05, PRE-06, PRE-07, DRV-05, DRV-06, DRV-09, DRV-22, DRV-23, DRV-26, CTK-01, CTK-03,
-CTK-21, GEN-04, GEN-05.
+Rules: PRE-04, PRE-05, PRE-06, PRE-07, DRV-05, DRV-06, DRV-09, DRV-22, DRV-23, DRV-26, CTK-01,
+CTK-03, CTK-21, GEN-04, GEN-05.
 """
 
 from __future__ import annotations
