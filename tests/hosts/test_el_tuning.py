@@ -114,7 +114,7 @@ def test_a_transaction_that_brings_a_driver_is_refused(story: Story) -> None:
     before = story.installed()
     run = story.play(TUNING, {"versions": ["12.8", "13.0"], "default": "13.0", "cudnn": "9.13.0"})
     assert run.code == 2
-    assert "would install nvidia-driver-cuda" in run[NODE].messages[-1], run.output
+    assert "would install cuda-drivers-580" in run[NODE].messages[-1], run.output
     assert story.installed() == before
 
 

@@ -59,12 +59,13 @@ def cudnn(major: str, version: str) -> Iterator[Package]:
 
 def rpms() -> Iterator[rpm.Package]:
     """Yield what the repositories of Enterprise Linux offer: one toolkit, and the trap."""
-    for minor, driver in (("13.0", []), (TRAP, ["nvidia-driver-cuda"])):
+    for minor, driver in (("13.0", []), (TRAP, ["cuda-drivers-580"])):
         end = minor.replace(".", "-")
         home = f"usr/local/cuda-{minor}"
         compiler = {f"{home}/bin/nvcc": f"#!/bin/sh\necho release {minor}\n"}
         yield rpm.Package(f"cuda-toolkit-{end}", f"{minor}.1", requires=[f"cuda-nvcc-{end}"])
         yield rpm.Package(f"cuda-nvcc-{end}", f"{minor}.48", requires=driver, files=compiler)
+    yield rpm.Package("cuda-drivers-580", "580.105.08")
     for version in CUDNNS:
         number = version.partition("-")[0]
         needs = [f"libcudnn9-cuda-13 = {number}"]
