@@ -1,4 +1,4 @@
-"""Prints format (asc or gpg) and fingerprint of the one OpenPGP public key in a file.
+"""Prints format (asc or gpg) and fingerprint of the one OpenPGP public key in each file.
 
 Runs on the control host, which needs no gpg for it. A version 4 fingerprint is the SHA-1 of the
 public-key packet behind the octet 0x99 and its length (RFC 4880, section 12.2).
@@ -73,10 +73,12 @@ def main(path):
         content = file.read()
     is_armored = ARMOR in content
     try:
-        print("asc" if is_armored else "gpg", fingerprint(dearmor(content) if is_armored else content))
+        key = fingerprint(dearmor(content) if is_armored else content)
     except (ValueError, IndexError, StopIteration, binascii.Error) as error:
         sys.exit("%s is no single public key: %s" % (path, error))
+    print("asc" if is_armored else "gpg", key)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    for each in sys.argv[1:]:
+        main(each)
