@@ -5,18 +5,23 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 QUIET = (  # changes by itself, or says nothing about the host
     *("run/", "tmp/", "var/cache/", "var/log/", "var/tmp/", "var/lib/apt/", "var/lib/containerd/"),
     *("var/lib/systemd/", "var/lib/private/", "var/lib/dbus/", "home/", "root/"),
     *("etc/ssh/", "etc/.pwd.lock/", "var/lib/dpkg/lock/", "var/lib/dpkg/triggers/"),
+    "var/lib/dpkg/lock-frontend/",
     *("var/lib/rpm/", "var/lib/dnf/"),
 )
 
 
-def changes(upper: Path) -> dict[str, str]:
-    """Return path -> kind, mode and digest of all that is not as in the base tree."""
+def changes(upper: Path, layers: Sequence[Path]) -> dict[str, str]:
+    """Return path -> kind, mode and digest of all that is not as in the layers below.
+
+    layers: highest first. What was copied up and is as it was, is no change.
+    """
     found = {}
     for folder, names, files in os.walk(upper):
         for name in (*names, *files):
@@ -24,7 +29,15 @@ def changes(upper: Path) -> dict[str, str]:
             inside = str(path.relative_to(upper))
             if not f"{inside}/".startswith(QUIET):
                 found[inside] = _described(path)
-    return found
+    return {inside: what for inside, what in found.items() if what != _below(inside, layers)}
+
+
+def _below(inside: str, layers: Sequence[Path]) -> str:
+    """Return what lies at a path below the upper folder; empty if nothing."""
+    for layer in layers:
+        if os.path.lexists(layer / inside):
+            return _described(layer / inside)
+    return ""
 
 
 def _described(path: Path) -> str:

@@ -50,7 +50,7 @@ class Node:
         ]
         environment = {**os.environ, "GROUPS_OF_NODE": " ".join(map(str, self._groups))}
         self._program = Program(f"node-{name}", switch.inside(own), folder, environment=environment)
-        self._point = point
+        self._point, self._layers = point, tuple(layers)
 
     def wait(self) -> None:
         """Wait until the node is up. Raises ProgramError: it is not, or not in good health."""
@@ -83,7 +83,7 @@ class Node:
 
     def changes(self) -> dict[str, str]:
         """Return what differs from the base tree: path -> kind, mode and digest."""
-        return changes(self._mounts() / "upper")
+        return changes(self._mounts() / "upper", self._layers)
 
     def keep(self, folder: Path) -> Path:
         """Copy what differs from the base tree, as a layer for other nodes; return the copy."""
