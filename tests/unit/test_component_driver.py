@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from gpugen.components.driver import COMPONENT
 from gpugen.components.driver.packages import UnknownPackagesError
@@ -101,3 +104,28 @@ def test_secure_boot_and_use_are_told() -> None:
     own = told("vendor", {DRIVER + "secureBoot": "mok", DRIVER + "inUse": "wait"})
     assert own["nvidia_driver_secure_boot"] == "mok"
     assert own["nvidia_driver_in_use"] == "wait"
+
+
+@pytest.mark.parametrize(
+    ("method", "changes"),
+    [
+        ("vendor", {DRIVER + "secureBoot": "mok", "/hostDefaults/allowKernelChange": True}),
+        ("vendor", {"/pools/0/gpu/model": "gb200"}),
+        ("vendor", {"/hostDefaults/os": "rocky-9"}),
+        ("distro", {}),
+        ("precompiled", {DRIVER + "inUse": "wait"}),
+        ("runfile", {"/pools/0/gpu/model": "a100-pcie-40gb", DRIVER + "runfile": INSTALLER}),
+        ("none", {}),
+    ],
+)
+def test_the_roles_take_what_they_are_told(method: str, changes: dict[str, Any]) -> None:
+    """GEN-06."""
+    spec = resolved({DRIVER + "method": method, **changes})
+    for role, component in (("nvidia_driver", COMPONENT), ("gpu_prerequisites", PREREQUISITES)):
+        path = Path(__file__).parents[2] / "roles" / role / "meta" / "argument_specs.yml"
+        options = yaml.safe_load(path.read_text())["argument_specs"]["main"]["options"]
+        contribution = component.contribute(spec, {})
+        (own,) = contribution.host_variables.values()
+        stated = {**contribution.cluster_variables, **own}
+        assert set(stated) <= set(options)
+        assert ArgumentSpecValidator(options).validate(stated).error_messages == []
