@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from readers import cache
 
 LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
 OF_A_NODE = 8  # measured: 6 after boot, one more per unit that watches a path
@@ -22,7 +23,9 @@ POLL = 0.5
 @contextlib.contextmanager
 def room_for(nodes: int) -> Iterator[None]:
     """Wait until this machine has watches left for so many nodes; only one may boot nodes."""
-    with (Path(tempfile.gettempdir()) / "gpugen-hosts.lock").open("w") as lock:
+    file = cache.root().parent / "hosts" / "boot.lock"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         most = int(LIMIT.read_text()) - nodes * OF_A_NODE
         end = time.monotonic() + PATIENCE
