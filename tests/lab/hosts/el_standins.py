@@ -121,7 +121,7 @@ def _modules(version: str, exact: str) -> Iterator[Package]:
                 f"usr/src/nvidia-{version}/flavour": f"{flavour}\n",
                 "usr/lib/fake-nvidia/load": program("load"),
             },
-            scripts={"post": "dkms autoinstall", "preun": f"dkms remove {version}"},
+            scripts={"post": f"dkms install {version}", "preun": f"dkms remove {version}"},
             streams=streams,
         )
     module = f"/usr/lib/modules/{KERNEL}/updates/dkms/nvidia.ko"  # linked when it is installed
