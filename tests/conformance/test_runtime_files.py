@@ -153,7 +153,7 @@ def removed(
     for name, (text, own, _) in DOCKER.items():
         file, record = top / f"{name}.json", top / f"{name}-record.json"
         file.write_text(docker[name]["docker_new"])
-        before = {"packages": {}, "folder": True, "root": {}, "root_written": ""}
+        before = {"packages": {}, "folder": True, "root": {}, "root_written": "", "imported": True}
         record.write_text(json.dumps({**before, "docker": {"text": text} if text else {}}))
         common = {"runtimes": ["docker"], "docker_config": str(file), **own}
         cells[name] = {**common, "__record": str(record)}

@@ -77,8 +77,10 @@ def state(node: Node) -> State:
         line.split() for line in plugins if "io.containerd.grpc.v1 " in line or ".cri.v1" in line
     ]
     cri = [words for words in cri if words[0] != "io.containerd.grpc.v1" or words[1] == "cri"]
+    dump = tomllib.loads(node.run("containerd", "config", "dump" if root else "default"))
+    dump["imports"] = sorted(dump.get("imports", []))  # containerd 1.x lists them at random
     return State(
-        tomllib.loads(node.run("containerd", "config", "dump" if root else "default")),
+        dump,
         bool(cri) and all(words[-1] == "ok" for words in cri),
         root,
         node.read(DROPIN),
@@ -225,6 +227,9 @@ def test_the_runtime_is_added_and_nothing_is_lost(matrix: Matrix, cell: str) -> 
 @pytest.mark.parametrize("cell", CELLS)
 def test_of_the_main_file_only_the_imports_are_ours(matrix: Matrix, cell: str) -> None:
     before, after = matrix.before[cell].root, matrix.converged[1][cell].root
+    if f"{Path(DROPIN).parent}/*.toml" in before:  # as newer containerd writes it itself
+        assert after == before
+        return
     first, _, rest = after.partition("\n")
     assert first.startswith("imports = [")
     assert f'"{Path(DROPIN).parent}/*.toml"' in first
