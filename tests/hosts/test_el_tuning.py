@@ -61,9 +61,15 @@ class Story:
         return self.play(TUNING, TOOLKIT)
 
     @cached_property
+    def upgraded(self) -> Run:
+        """A newer cuDNN, which locks must let through."""
+        assert self.again
+        return self.play(TUNING, {**TOOLKIT, "cudnn": "9.14.0"})
+
+    @cached_property
     def removed(self) -> Run:
         """Everything taken back."""
-        assert self.again
+        assert self.upgraded
         extra = {**EXTRA, "gpugen_remove": True}
         roles = "gpu_tuning,cuda_toolkit"
         return self.checkout.play("--tags", roles, playbook="remove.yml", extra=extra)
@@ -100,6 +106,9 @@ def test_toolkits_and_cudnn_come_by_dnf(story: Story) -> None:
         "cudnn9-cuda-13": "9.13.0.50",
         "libcudnn9-cuda-13": "9.13.0.50",
     }
+    locks = story.node.read("/etc/dnf/plugins/versionlock.list").splitlines()
+    assert "cuda-nvcc-13-0-0:13.0.48-1.el9.x86_64" in locks
+    assert "libcudnn9-cuda-13-0:9.13.0.50-1.el9.x86_64" in locks
     found = story.node.run("readlink", "--canonicalize", "/usr/local/cuda").strip()
     assert found == "/usr/local/cuda-13.0"
 
@@ -118,6 +127,20 @@ def test_a_transaction_that_brings_a_driver_is_refused(story: Story) -> None:
     assert story.installed() == before
 
 
+def test_an_upgrade_by_hand_moves_nothing_and_one_by_the_spec_does(story: Story) -> None:
+    """CUD-04: locked to what came, until the spec says otherwise."""
+    assert story.again
+    before = story.installed()
+    story.node.run("dnf", "-q", "-y", "upgrade", "cuda*", "*cudnn*")
+    assert story.installed() == before
+    assert story.upgraded.code == 0, story.upgraded.output
+    assert story.installed() == {
+        **before,
+        "cudnn9-cuda-13": "9.14.0.64",
+        "libcudnn9-cuda-13": "9.14.0.64",
+    }
+
+
 def test_removal_takes_everything_back(story: Story) -> None:
     """CUD-05, TUN-10."""
     assert story.removed.code == 0, story.removed.output
@@ -126,3 +149,4 @@ def test_removal_takes_everything_back(story: Story) -> None:
     assert [" ".join(line.split()) for line in lines] == ["ro quiet", "ro crashkernel=1G"]
     assert story.node.read("/var/lib/misc/gpugen-kernel-arguments") == ""
     assert story.node.read("/var/lib/misc/gpugen-cuda-toolkit.json") == ""
+    assert "cuda" not in story.node.read("/etc/dnf/plugins/versionlock.list")
