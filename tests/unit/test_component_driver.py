@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from test_checks import judge
 
 from gpugen.components.driver import COMPONENT
 from gpugen.components.driver.packages import UnknownPackagesError
@@ -129,3 +130,22 @@ def test_the_roles_take_what_they_are_told(method: str, changes: dict[str, Any])
         stated = {**contribution.cluster_variables, **own}
         assert set(stated) <= set(options)
         assert ArgumentSpecValidator(options).validate(stated).error_messages == []
+
+
+@pytest.mark.parametrize(
+    ("model", "flavour", "version", "finding"),
+    [
+        ("v100-sxm2-32gb", "open", "580.178.04", "driver-kernel-modules"),
+        ("v100-sxm2-32gb", "auto", "595.91.07", "driver-too-new-for-gpu"),
+        ("b200", "proprietary", "580.178.04", "driver-kernel-modules"),
+        ("v100-sxm2-32gb", "auto", "580.178.04", ""),
+        ("b200", "auto", "580.178.04", ""),
+    ],
+)
+def test_a_flavour_that_does_not_drive_the_board_is_refused(
+    model: str, flavour: str, version: str, finding: str
+) -> None:
+    """DRV-01: no device would be found."""
+    changes = {DRIVER + "kernelModules": flavour, DRIVER + "version": version}
+    found = [each.id for each in judge({"/pools/0/gpu/model": model, **changes})]
+    assert [name for name in found if name.startswith("driver-")] == ([finding] if finding else [])
