@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpugen.model.catalog import Distribution, DriverBranch
-from gpugen.model.driver import Driver, DriverMethod, InUse, KernelModules, Runfile, SecureBoot
+from gpugen.model.driver import (
+    Driver,
+    DriverMethod,
+    InUse,
+    KernelModules,
+    Repositories,
+    Runfile,
+    SecureBoot,
+)
 from gpugen.model.finding import ROOT, Pointer
 from gpugen.model.host_services import Dcgm, DcgmMode, MigService
 from gpugen.model.spec import (
@@ -20,7 +28,6 @@ from gpugen.model.spec import (
     MigEntry,
     MigManager,
     MigStrategy,
-    Repositories,
     Rollout,
     Sharing,
     SharingMode,

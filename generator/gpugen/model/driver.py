@@ -64,3 +64,13 @@ class Driver:
     secure_boot: SecureBoot = SecureBoot.REFUSE
     in_use: InUse = InUse.REFUSE
     runfile: Runfile | None = None
+
+
+@record
+class Repositories:
+    """Package repositories of the vendor, or a mirror of them."""
+
+    base_url: str
+    key_file: str  # below the repository's root
+    fingerprint: str
+    at: Pointer

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         OperatingSystem,
         Release,
     )
-    from gpugen.model.driver import Driver
+    from gpugen.model.driver import Driver, Repositories
     from gpugen.model.finding import Pointer
     from gpugen.model.host_services import Dcgm, MigService
     from gpugen.model.prediction import Prediction
@@ -88,16 +88,6 @@ class Sharing:
     resources: Mapping[str, int]
     rename: bool
     fail_requests_greater_than_one: bool
-    at: Pointer
-
-
-@record
-class Repositories:
-    """Package repositories of the vendor, or a mirror of them."""
-
-    base_url: str
-    key_file: str  # below the repository's root
-    fingerprint: str
     at: Pointer
 
 
