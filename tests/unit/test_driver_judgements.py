@@ -169,6 +169,11 @@ STATES: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         {"__nvidia_driver_madison": {"stdout": " nvidia-open | 580.200-1 | x\n"}},
         ["DRV-26: the configured repositories do not offer 580.142 of nvidia-open; they offer"],
     ),
+    "not-named-yet": (
+        RUNS_OLD,
+        {"__nvidia_driver_madison": {"stdout": ""}, "gpu_prerequisites_repositories": ["own"]},
+        [],
+    ),
     "node": ({**RUNS_OLD, **KUBELET}, {}, ["DRV-15: the installed driver is not 580.142"]),
     "node-that-drains": ({**RUNS_OLD, **KUBELET}, DRAINS, []),
     "busy": (
