@@ -322,12 +322,12 @@ def test_a_host_that_is_still_being_set_up_keeps_its_kubelet(story: Story, host:
     assert story.second
     name = host.render(BROAD)
     host.node.sh("mkdir /run/cloud-init; rm -f /run/lab-mig/hooks")
-    run = host.play(variables={"__nvidia_mig_cgroup2": "/etc/hostname"})
+    run = host.play(variables={"__nvidia_mig_cgroup2": "/etc/passwd"})
     assert run.code == 0, run.output
     assert host.node.sh("cat /run/lab-mig/hooks || true") == ""
     assert "hooks-minimal.yaml" in host.node.read(OVERRIDE)
     host.node.sh("echo '{}' >/run/cloud-init/result.json")
-    run = host.play(variables={"__nvidia_mig_cgroup2": "/etc/hostname"})
+    run = host.play(variables={"__nvidia_mig_cgroup2": "/etc/passwd"})
     assert run.code == 0, run.output
     assert HOOKS in host.node.read(OVERRIDE)
     assert name in host.node.read(OVERRIDE)
