@@ -27,11 +27,11 @@ def found():
         if not entry.isdigit():
             continue
         try:
-            with open("/proc/%s/comm" % entry) as file:
-                name = file.read().strip()
+            with open("/proc/%s/stat" % entry) as file:
+                name, _, rest = file.read().partition("(")[2].rpartition(")")
         except OSError:
             continue
-        if name in NAMES:
+        if name in NAMES and rest.split()[0] != "Z":  # the dead hold nothing
             yield int(entry), name
 
 
