@@ -220,5 +220,9 @@ def test_removal_leaves_no_engine(story: Story, host: Host) -> None:
     run = host.play({"version": "4.5.3"}, playbook="remove.yml", extra={"gpugen_remove": True})
     assert run.code == 0, run.output
     assert host.packages() == {}
-    left = [path for path in host.node.changes() if "dcgm.service" in path or "gpugen-n" in path]
+    left = [
+        path
+        for path in host.node.changes()
+        if "dcgm.service" in path or "gpugen-nvidia-dcgm" in path
+    ]
     assert left == []
