@@ -22,7 +22,7 @@ OF_PYTHON = {  # readers that come with the test requirements; name of the packa
     "kubernetes-validate": "every object, strictly, by the schema of its Kubernetes version",
 }
 HEAD = """\
-<!-- Written by `sh tests/run --cases docs/cases.md`. -->
+<!-- Written by `sh tests/run --cases=docs/cases.md`. -->
 # What was judged by whom
 
 Made by the last full run of the tests: how many cases each reader judged. How they are built and
