@@ -19,7 +19,12 @@ import pytest
 from lab.hosts import base, workshop
 from lab.hosts.fixtures import lacking, missing
 
-pytestmark = [pytest.mark.hosts, pytest.mark.slow, pytest.mark.xdist_group(__name__)]
+pytestmark = [
+    pytest.mark.hosts,
+    pytest.mark.further,
+    pytest.mark.slow,
+    pytest.mark.xdist_group(__name__),
+]
 
 VARIABLES = Path(__file__).parents[2] / "roles" / "nvidia_driver" / "vars" / "main"
 ALL = ("nvidia-uvm", "nvidia-modeset", "nvidia-drm", "nvidia-peermem")

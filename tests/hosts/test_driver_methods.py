@@ -20,7 +20,7 @@ from lab.hosts.plays import ALL_AT_ONCE, Checkout, Run, spec
 from lab.hosts.room import HERE, PORT, Room
 from lab.hosts.standins import text
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
 
 DISTRO, BUILT, DEBIAN, INSTALLER = "distro", "built", "debian", "installer"
 MAY = {**ALL_AT_ONCE, "gpugen_allow_disruption": True}

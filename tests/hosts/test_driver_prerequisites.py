@@ -13,7 +13,7 @@ from lab.hosts.machine import Machine
 from lab.hosts.plays import Checkout, Run, spec
 from lab.hosts.room import HERE, PORT, Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
 
 HOST = "needs"
 ROLE = ("--tags", "gpu_prerequisites")

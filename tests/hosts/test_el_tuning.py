@@ -14,7 +14,7 @@ from lab.hosts.plays import ALL_AT_ONCE, Checkout, Run, spec
 from lab.hosts.room import Room
 from lab.hosts.tuning import PRIVATE, machine
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
 
 NODE = "nine"
 ROLES = "gpu_prerequisites,gpu_tuning,cuda_toolkit"

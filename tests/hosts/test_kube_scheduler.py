@@ -22,7 +22,7 @@ from lab.hosts.schedulers import (
     schedulers,
 )
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
 
 
 class Kubeadm(Scene):

@@ -19,7 +19,7 @@ from lab.hosts.schedulers import (
     cluster,
 )
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
 
 
 class K0s(Scene):

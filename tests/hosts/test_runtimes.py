@@ -20,7 +20,7 @@ from lab.hosts.node import Node
 from lab.hosts.plays import ALL_AT_ONCE, REBOOT, Checkout, Run, spec
 from lab.hosts.room import Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
 
 ROLE = "nvidia_container_toolkit"
 BINARY = "/usr/bin/nvidia-container-runtime"

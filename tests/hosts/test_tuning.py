@@ -12,7 +12,7 @@ from lab.hosts.plays import ALL_AT_ONCE, Checkout, Run, spec
 from lab.hosts.room import Room
 from lab.hosts.tuning import BRIDGE, PRIVATE, machine
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
 
 ROLE = "gpu_tuning"
 NODE = "tuned"
