@@ -16,7 +16,7 @@ from lab.hosts.machine import Machine
 from lab.hosts.plays import ALL_AT_ONCE, REBOOT, Checkout, Run, spec
 from lab.hosts.room import Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
 
 SEED = int(os.environ.get("GPUGEN_LAB_SEED") or random.SystemRandom().randrange(10**6))
 TOLD_APART = ("etc/hostname", "etc/hosts", "etc/machine-id", "etc/systemd/network")
