@@ -7,18 +7,18 @@ what they would write is given to that containerd. Host contract 4.2, measured a
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
 from lab import containerds, role_texts
 from lab.containerds import VERSION_2, VERSION_3, Containerd, lost, runtimes
 from lab.hosts import base
+from required import missing
 
 pytestmark = pytest.mark.lab
 
@@ -92,18 +92,11 @@ class Cell:
         return self.containerd.dump(self.root)
 
 
-def absent(what: str) -> NoReturn:
-    """Skip for want of something, or fail where nothing may be missing."""
-    if os.environ.get("GPUGEN_REQUIRE_TOOLS"):
-        pytest.fail(what, pytrace=False)
-    pytest.skip(what)
-
-
 @pytest.fixture(scope="module")
 def programs(reader: Callable[[str], Path]) -> Callable[[str], Containerd]:
     """Return a function from a minor version to its containerd."""
-    if missing := containerds.lacking():
-        absent(f"private daemons need {missing}")
+    if lacking := containerds.lacking():
+        missing(f"private daemons need {lacking}")
     archive = {"1.6": "1.6", "1.7": "1.7", "2.1": "2"}
 
     def find(minor: str) -> Containerd:
@@ -112,7 +105,7 @@ def programs(reader: Callable[[str], Path]) -> Callable[[str], Containerd]:
         try:
             folder = base.containerd(archive[minor])
         except base.UnavailableError as problem:
-            absent(str(problem))
+            missing(str(problem))
         return Containerd(folder / "usr/bin/containerd", reader("ctr"))
 
     return find

@@ -24,6 +24,7 @@ import trees
 from gpugen.errors import ExitCode
 from gpugen.write import Lock, compare, prune
 from gpugen.writing.lock import STATE
+from required import missing
 from trees import INPUTS, OTHER, TREES, render, snapshot, tree_of
 
 pytestmark = pytest.mark.slow
@@ -56,9 +57,7 @@ def strace() -> str:
     )
     if program is None or not works:
         message = "strace is missing or may not trace: `apt-get install strace`"
-        if os.environ.get("GPUGEN_REQUIRE_TOOLS"):
-            pytest.fail(message, pytrace=False)
-        pytest.skip(message)
+        missing(message)
     return program
 
 

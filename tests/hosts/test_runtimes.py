@@ -6,7 +6,6 @@ CTK-12, CTK-14, CTK-15, CTK-19, CTK-21, DIST-01 to DIST-06.
 from __future__ import annotations
 
 import json
-import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
@@ -19,6 +18,7 @@ from lab.hosts import base, runtimes
 from lab.hosts.node import Node
 from lab.hosts.plays import ALL_AT_ONCE, REBOOT, Checkout, Run, spec
 from lab.hosts.room import Room
+from required import missing
 
 pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
 
@@ -91,9 +91,7 @@ def hosts(
     try:
         dockerd = base.docker()
     except base.UnavailableError as problem:
-        if os.environ.get("GPUGEN_REQUIRE_TOOLS"):
-            pytest.fail(str(problem), pytrace=False)
-        pytest.skip(str(problem))
+        missing(str(problem))
     nodes = room.boot(
         {
             "docker": runtimes.docker(dockerd),

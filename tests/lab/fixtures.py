@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -13,6 +12,7 @@ from lab import library
 from lab.laboratory import PROGRAMS, Laboratory, open_laboratory
 from lab.sandbox import NoSandboxError
 from readers import golang
+from required import missing
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +39,4 @@ def laboratory(reader: Callable[[str], Path], mock_of_nvml: Path) -> Iterator[La
 def _missing(problem: Exception) -> NoReturn:
     """Skip, or fail where tools are required (GPUGEN_REQUIRE_TOOLS)."""
     message = f"the laboratory is missing: {problem}"
-    if os.environ.get("GPUGEN_REQUIRE_TOOLS"):
-        pytest.fail(message, pytrace=False)
-    pytest.skip(message)
+    missing(message)

@@ -5,7 +5,6 @@ Tests that use them carry ``xdist_group(GROUP)``, so that one worker has the one
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from lab.cluster.delivery import Delivery
 from lab.cluster.plane import Plane, running
 from lab.cluster.programs import Program, space_refusal
 from lab.cluster.trees import ROOT
+from required import missing
 
 GROUP = "control-plane"
 Find = Callable[[str], Path]
@@ -38,9 +38,7 @@ def spaces() -> None:
     """Skip where this machine allows no namespaces; fail where readers are required."""
     if refusal := space_refusal():
         message = f"programs cannot run as in their pods here: {refusal}"
-        if os.environ.get("GPUGEN_REQUIRE_TOOLS"):
-            pytest.fail(message, pytrace=False)
-        pytest.skip(message)
+        missing(message)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 import pytest
 
+import required
 from lab.hosts import base
 from lab.hosts.plays import Checkout
 from lab.hosts.room import DIRECTORIES, NEEDED, Room
@@ -84,6 +85,4 @@ def _refused() -> str:
 def missing(what: str) -> NoReturn:
     """Skip, or fail where tools are required."""
     message = f"the laboratory of hosts is missing: {what} (docs/host-lab.md)"
-    if os.environ.get("GPUGEN_REQUIRE_TOOLS"):
-        pytest.fail(message, pytrace=False)
-    pytest.skip(message)
+    required.missing(message)
