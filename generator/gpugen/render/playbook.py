@@ -112,11 +112,13 @@ def _reboot(roles: Sequence[str]) -> list[Task]:
     if not due:
         return []
     tags = [name.removesuffix("_reboot_due") for name in due]
-    noted = " or ".join(f"({name} | default(false) | bool)" for name in due)
     return [
         {
             "name": "Note whether a reboot is due",
-            "ansible.builtin.set_fact": {"gpugen_reboot_due": f"{{{{ {noted} }}}}"},
+            "ansible.builtin.set_fact": {
+                "gpugen_reboot_due": "{{ gpugen_reboots | map('bool') is any }}"
+            },
+            "vars": {"gpugen_reboots": [f"{{{{ {name} | default(false) }}}}" for name in due]},
             "tags": tags,
         },
         {
