@@ -79,6 +79,8 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
             node[last]
         except (LookupError, TypeError):
             continue
+        if isinstance(node, str):  # an earlier change put a text here, whose letters are no places
+            continue
         match draw(st.sampled_from(["change", "remove", "add"])):
             case "change":
                 node[last] = draw(VALUES)
