@@ -77,6 +77,17 @@ CLUSTERS: dict[str, dict[str, Any]] = {
             )
         ],
     },
+    "long": {  # its product has more characters than a node's label
+        "/pools": [
+            _pool(
+                "quarters",
+                "rtx-pro-6000-maxq",
+                1,
+                mig={"strategy": "single", "layout": [{"gpus": "all", "profiles": {"1g.24gb": 4}}]},
+                sharing={"mode": "time-slicing", "resources": {"nvidia.com/gpu": 2}},
+            )
+        ],
+    },
     "mps": {
         "/pools": [
             _pool("edge", "l4", 1, sharing={"mode": "mps", "resources": {"nvidia.com/gpu": 6}})

@@ -62,11 +62,15 @@ class Case:
 
 def affinity(operator: str, *values: str, key: str = "nvidia.com/gpu.product") -> dict[str, Any]:
     expression = {"key": key, "operator": operator, **({"values": values} if values else {})}
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
-    rule = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    return affinity_terms({"matchExpressions": [expression]})
+
+
+def affinity_terms(*terms: dict[str, Any]) -> dict[str, Any]:
+    rule = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
     return {"affinity": {"nodeAffinity": rule}}
 
 
+ON_HGX = {"key": "metadata.name", "operator": "In", "values": ["hgx-1"]}
 TEAM = [{"key": "lab.example/team", "operator": "Equal", "value": "vision"}]
 LAB_HAS = (
     "It has nvidia.com/gpu (8 per node in pool hgx, 2 per node in pool t4);"
@@ -188,6 +192,20 @@ CASES = [
         pod({GPU: "4"}, nodeSelector={"lab.example/tier": "none"}, **affinity("DoesNotExist")),
         pod({GPU: "4"}, nodeSelector={"lab.example/tier": "none"}, **affinity("Exists")),
         f"{RULED_OUT}{HGX}",
+    ),
+    Case(
+        "wrong-pool",
+        "lab",
+        pod({GPU: "4"}, **affinity_terms({})),
+        pod({GPU: "4"}, **affinity_terms({}, {"matchFields": [ON_HGX]})),
+        f"{RULED_OUT}{HGX}",
+    ),
+    Case(
+        "wrong-pool",
+        "long",
+        pod(ONE, nodeSelector={"gpugen/pool": "none"}),
+        pod(ONE, **affinity("DoesNotExist")),
+        f"{RULED_OUT}pool quarters (gpugen/pool=quarters)",
     ),
     Case(
         "untolerated-taint",

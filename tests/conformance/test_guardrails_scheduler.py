@@ -47,6 +47,7 @@ SELECTORS: list[dict[str, str]] = [
 ]
 TOLERATIONS: list[dict[str, Any]] = [
     {"operator": "Exists"},
+    {"operator": "Exists", "effect": "NoExecute"},
     {"key": GPU, "operator": "Exists", "effect": "NoExecute"},
     {"key": GPU, "value": "other", "effect": "NoSchedule"},
     {"key": "lab.example/team", "operator": "Exists"},
@@ -122,10 +123,11 @@ def chance(dice: random.Random, resources: list[str]) -> Object:
     item = pod(*limits)
     spec = item["spec"]
     if dice.random() < 0.3:
-        first = copy.deepcopy(spec["containers"][0]) | {"name": "first"}
-        first["resources"] = {"limits": _limits(dice, resources)}
         spec["initContainers"] = [
-            first | ({"restartPolicy": "Always"} if dice.random() < 0.5 else {})
+            copy.deepcopy(spec["containers"][0])
+            | {"name": f"first-{index}", "resources": {"limits": _limits(dice, resources)}}
+            | ({"restartPolicy": "Always"} if dice.random() < 0.5 else {})
+            for index in range(dice.choice([1, 2, 3]))
         ]
     if dice.random() < 0.3:
         spec["nodeSelector"] = dice.choice(SELECTORS)
@@ -162,7 +164,7 @@ def _affinity(dice: random.Random) -> Object:
         expression = {"key": key, "operator": operator}
         if operator in ("In", "NotIn"):
             expression["values"] = values  # type: ignore[assignment]
-        terms.append({"matchExpressions": [expression]})
+        terms.append({"matchExpressions": [expression]} if dice.random() < 0.9 else {})
     return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
 
 

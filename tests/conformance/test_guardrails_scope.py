@@ -78,6 +78,26 @@ def test_init_containers_count_as_they_run(
     assert is_good or refusal(REQUESTS, TOO_MANY) in answer.message
 
 
+@pytest.mark.parametrize(("order", "is_good"), [((4, -8), False), ((-8, 4), True)])
+def test_what_stays_runs_beside_the_init_containers_after_it(
+    server: Guarded, order: tuple[int, ...], is_good: bool
+) -> None:
+    """Positive numbers are containers that stay: 4 of them and 8 after that are 12 at a time."""
+    server.use(spec_of("lab", {"mode": "enforce"}))
+    item = pod(ONE)
+    item["spec"]["initContainers"] = [
+        {
+            **pod({GPU: str(abs(count))})["spec"]["containers"][0],
+            "name": f"first-{count}",
+            **({"restartPolicy": "Always"} if count > 0 else {}),
+        }
+        for count in order
+    ]
+    answer = server.ask(item)
+    assert answer.is_good is is_good, answer.message
+    assert is_good or refusal(REQUESTS, TOO_MANY.replace("9", "12")) in answer.message
+
+
 def test_the_api_answers_what_is_its_own(server: Guarded) -> None:
     """No expression of ours fails on what the API refuses anyway, or hides its reason."""
     server.use(spec_of("lab", {"mode": "enforce"}))
@@ -238,6 +258,30 @@ def test_a_pod_is_completed(server: Guarded) -> None:
     cut = server.ask(pod({f"{MIG}2g.10gb": "1"})).body["spec"]
     assert (cut["schedulerName"], cut["runtimeClassName"]) == ("gpu-binpack", "nvidia")
     assert added not in cut["tolerations"]  # its only pool has no taint
+
+
+def test_a_toleration_of_another_effect_names_no_key(server: Guarded) -> None:
+    """Whoever outlasts every eviction is still given what lets the pod in."""
+    server.use(spec_of("lab", {"mode": "enforce"}))
+    added = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
+    outlasts = {"operator": "Exists", "effect": "NoExecute"}
+    answer = server.ask(pod(ONE, tolerations=[outlasts]))
+    assert (answer.is_good, told(answer)) == (True, []), answer.message
+    assert answer.body["spec"]["tolerations"] == [outlasts, added]
+    everything = {"operator": "Exists", "effect": "NoSchedule"}
+    answer = server.ask(pod(ONE, tolerations=[everything]))
+    assert added not in answer.body["spec"]["tolerations"]
+
+
+def test_a_daemonset_has_to_name_its_tolerations(server: Guarded) -> None:
+    """Its controller makes no pod that could be completed; others' pods are made, and are."""
+    server.use(spec_of("lab", {"mode": "enforce"}))
+    tolerant = pod({GPU: "4"}, tolerations=[{"key": GPU, "operator": "Exists"}])
+    for item, rules in ((pod({GPU: "4"}), ["[template-taint]"]), (tolerant, [])):
+        answer = server.ask(made_by("DaemonSet", item))
+        assert answer.is_good, answer.message
+        assert [text.partition(": ")[2].split()[0] for text in told(answer)] == rules
+    assert told(server.ask(made_by("Deployment", pod({GPU: "4"})))) == []
 
 
 def test_none_is_not_one(server: Guarded) -> None:

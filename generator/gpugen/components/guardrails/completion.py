@@ -49,7 +49,7 @@ def _taints(facts: Facts) -> dict[tuple[str, str], list[str]]:
 
 
 def _tolerate(taints: dict[tuple[str, str], list[str]]) -> str:
-    """Add a toleration per taint whose key the pod does not name."""
+    """Add a toleration per taint that the pod does not tolerate and whose key it does not name."""
     tolerations = "object.spec.?tolerations.orValue([])"
     asked = cel.containers("object.spec")
     parts = [
@@ -58,7 +58,9 @@ def _tolerate(taints: dict[tuple[str, str], list[str]]) -> str:
     ]
     for (key, effect), names in taints.items():
         parts.append(
-            f"({tolerations}.exists(o, o.?key.orValue('') in ['', {cel.literal(key)}]) ||\n"
+            f"({tolerations}.exists(o, o.?key.orValue('') == {cel.literal(key)} ||\n"
+            "o.?key.orValue('') == '' &&"
+            f" o.?effect.orValue('') in ['', {cel.literal(effect)}]) ||\n"
             f"!{asked}.exists(c, {cel.LIMITS}.exists(n, n in {cel.literal(names)}"
             f" && {cel.IS_SOME})) ? [] :\n"
             "[JSONPatch{op: 'add', path: '/spec/tolerations/-', value: Object.spec.tolerations{"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from gpugen import kube
+from gpugen.checks.mig_names import LABEL_LIMIT
 from gpugen.components import Options
 from gpugen.mig import resource_name
 from gpugen.model.record import record
@@ -112,8 +113,9 @@ def _pool(spec: ClusterSpec, pool: NodePool, others: tuple[str, ...]) -> PoolFac
 def _labels(spec: ClusterSpec, pool: NodePool) -> dict[str, str]:
     """Return the labels by which pods choose nodes and that are certain."""
     labels = {**pool.labels, kube.POOL_LABEL: pool.name}
-    if PRODUCT in pool.prediction.labels and GFD in spec.options:
-        labels[PRODUCT] = pool.prediction.labels[PRODUCT]
+    product = pool.prediction.labels.get(PRODUCT, "")
+    if product and len(product) <= LABEL_LIMIT and GFD in spec.options:
+        labels[PRODUCT] = product
     return dict(sorted(labels.items()))
 
 

@@ -91,16 +91,21 @@ def _cluster(facts: Facts) -> dict[str, str]:
 def _request(facts: Facts) -> dict[str, str]:
     """Return what the request is about.
 
-    Containers that run beside each other add up, those that run before them do not; an init
-    container that stays is one of the former.
+    Containers that run beside each other add up; an init container that stays is one of them, and
+    runs beside the init containers after it, too.
+    Source: kubernetes v1.36.3, component-helpers/resource/helpers.go, AggregateContainerRequests.
     """
     each = f"variables.containers{cel.units('n')}"
-    beside = f"variables.beside{cel.units('n')}"
+    beside = f"variables.beside{cel.units('n')}.sum()"
+    stays = "{0}.?restartPolicy.orValue('') == 'Always'"
+    before = (
+        "variables.first.transformList(i, c, ([c] + variables.first.transformList(j, d,"
+        f" j < i && {stays.format('d')}, d)){cel.units('n')}.sum())"
+    )
     return {
         "pod": POD,
-        "beside": "variables.pod.containers"
-        " + variables.pod.?initContainers.orValue([])"
-        ".filter(c, c.?restartPolicy.orValue('') == 'Always')",
+        "first": "variables.pod.?initContainers.orValue([])",
+        "beside": f"variables.pod.containers + variables.first.filter(c, {stays.format('c')})",
         "containers": f"{DEBUG} ? variables.pod.?ephemeralContainers.orValue([]) :\n"
         f"{cel.containers('variables.pod')}",
         "tolerations": "variables.pod.?tolerations.orValue([])",
@@ -117,7 +122,7 @@ def _request(facts: Facts) -> dict[str, str]:
         f".filter(n, variables.containers.exists(c, n in {cel.LIMITS}))\n"
         f".map(n, {{'name': dyn(n),\n"
         f"  'most': dyn({each}.max()),\n"
-        f"  'total': dyn([{beside}.sum(), {each}.max()].max())}})\n"
+        f"  'total': dyn(([{beside}] + {before}).max())}})\n"
         ".filter(a, a.most > 0)",
     }
 
@@ -146,6 +151,7 @@ def _verdicts(facts: Facts) -> dict[str, str]:
         "  variables.pod.?nodeSelector.orValue({}).all(k, !(k in variables.labels[p])"
         " || variables.labels[p][k] == variables.pod.nodeSelector[k]) &&\n"
         "  (variables.terms.size() == 0 || variables.terms.exists(t,"
+        " (has(t.matchExpressions) || has(t.matchFields)) &&"  # an empty term selects no node
         f" t.?matchExpressions.orValue([]).all(e, {_expression()}))))",
         "chosen": "variables.able.filter(p, p in variables.picked)",
         "open": f"variables.chosen.filter(p, variables.taints[p].all(t, {_no_hindrance(facts)}))",
@@ -170,12 +176,14 @@ def _no_hindrance(facts: Facts) -> str:
     """Tell whether a taint is tolerated, or will be by the completion.
 
     The completion adds to pods, not to templates, and leaves a key alone that the pod itself names.
+    No pod is ever made of a DaemonSet whose template does not tolerate the taints itself.
+    Source: kubernetes v1.36.3, pkg/controller/daemon, NodeShouldRunDaemonPod.
     """
     tolerated = cel.is_tolerated("t", "variables.tolerations")
     if not facts.completed_keys:
         return tolerated
     return (
-        f"{tolerated} || (request.kind.kind != 'Pod' && t.key in"
+        f"{tolerated} || (!(request.kind.kind in ['Pod', 'DaemonSet']) && t.key in"
         f" {cel.literal(facts.completed_keys)}"
         " && !variables.tolerations.exists(o, o.?key.orValue('') == t.key))"
     )
