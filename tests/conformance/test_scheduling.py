@@ -119,6 +119,21 @@ def test_a_server_takes_the_names_of_every_board(plane: Plane, board: str) -> No
     assert tried
 
 
+@pytest.mark.parametrize("length", [63, 64])
+def test_the_name_of_a_node_is_a_label_too(plane: Plane, length: int) -> None:
+    """The server takes what the checks take, by the longest name of a range."""
+    data = pools.spec_of(pools.catalog().gpu("t4"), 1)
+    domain = ".a-domain-of-many-words.and-a-region-too.datacentre"
+    data["access"] = {"kubeconfigContext": "lab", "nodeNames": "fqdn"}
+    data["pools"][0]["hosts"] = [f"{'n' * (length - 2 - len(domain))}[8:10]{domain}"]
+    spec = pools.resolved(data)
+    *_, node = nodes(spec, plan(spec))
+    assert len(node["metadata"]["name"]) == length
+    answer = plane.api.call("POST", NODES, node, query={"dryRun": "All"})
+    assert answer.is_good is (length == 63)
+    assert bool(pools.errors(data)) is not answer.is_good
+
+
 # ---------------------------------------------------------------- DaemonSets
 
 

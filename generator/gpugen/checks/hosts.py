@@ -8,6 +8,7 @@ from typing import Any
 
 from gpugen import host_ranges
 from gpugen.checks import Problem, check
+from gpugen.checks.mig_names import LABEL_LIMIT
 from gpugen.host_ranges import RangeError, node_name
 from gpugen.model.finding import Pointer
 from gpugen.model.spec import ClusterSpec, HostLine
@@ -103,12 +104,13 @@ def same_node(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("hosts-name-wrong")
 def host_names(spec: ClusterSpec) -> Iterator[Problem]:
-    """Kubernetes takes a node's name only as DNS labels of at most 63 characters.
+    """Kubernetes takes a node's name only as DNS labels, 63 characters in all.
 
+    More would fit, but the kubelet writes the name into the label kubernetes.io/hostname, too.
     The names of Ansible's own groups are no host names either.
     """
     for line in _lines(spec):
-        host = next(_hosts(line), "")
+        host = max(_hosts(line), key=len, default="")
         node = node_name(spec, line, host)
         if host in _GROUPS:
             yield (
@@ -133,6 +135,12 @@ def host_names(spec: ClusterSpec) -> Iterator[Problem]:
                 _name_of(line, spec),
                 f"host {host!r} would be the node {node!r}, which Kubernetes does not allow",
                 "labels of a name have 1 to 63 letters, digits and inner hyphens",
+            )
+        elif len(node) > LABEL_LIMIT:
+            yield (
+                _name_of(line, spec),
+                f"the name of node {node!r} has {len(node)} characters; {LABEL_LIMIT} are the most",
+                "write access.nodeNames: short, or a nodeName, as the cluster shows the node",
             )
 
 
