@@ -41,11 +41,12 @@ def case(board: str, **settings: Any) -> dict[str, Any]:
 
 JUDGED = [
     *("mig-does-not-fit", "mig-gpu-cannot", "mig-gpu-index", "mig-gpu-not-covered"),
-    *("mig-gpu-twice", "mig-product-label-too-long", "mig-profile-not-advertised"),
-    *("mig-single-not-uniform", "mig-strategy-none-with-instances", "mig-unknown-profile"),
+    *("mig-gpu-twice", "mig-profile-not-advertised", "mig-single-not-uniform"),
+    *("mig-strategy-none-with-instances", "mig-unknown-profile"),
     *("sharing-mps-always-fails-requests", "sharing-mps-replicas", "sharing-mps-with-mig"),
     *("sharing-mps-with-mixed-mig", "sharing-unknown-resource"),
 ]
+TOO_LONG = "mig-product-label-too-long"  # warns of a label that the nodes do not get
 OTHER_PLUGIN = {"mig-profile-not-advertised"}  # its good case takes a version that is not judged
 
 
@@ -57,6 +58,16 @@ def test_programs_refuse_the_bad_case_of_a_check_and_take_the_good_one(
     assert refused(laboratory, changed(case["bad"]))
     if id not in OTHER_PLUGIN:
         assert not refused(laboratory, changed(case["good"]))
+
+
+def test_labels_that_no_node_gets_are_warned_of(laboratory: Laboratory) -> None:
+    case = yaml.safe_load((CASES / f"{TOO_LONG}.yaml").read_text(encoding="utf-8"))
+    for word in ("bad", "good"):
+        spec = pools.resolved(data := changed(case[word]))
+        (pool,) = spec.pools
+        observed = laboratory.observe(plan(spec), pool, boards.played(pool.gpu))
+        assert not intent.refusals(data["pools"][0], observed)
+        assert bool(intent.lost_labels(observed)) == (word == "bad")
 
 
 def test_every_check_of_mig_and_sharing_is_judged_or_named() -> None:
@@ -84,6 +95,11 @@ COMPUTE_INSTANCES_BY_NAME = case("gh200-144gb", **layout("mixed", {"1c.7g.144gb"
 ATTRIBUTES = case("rtx-pro-6000-se", **layout("single", {"1g.24gb+gfx": 4}))
 ATTRIBUTES_BY_NAME = case("rtx-pro-6000-se", **layout("mixed", {"1g.24gb+gfx": 4}))
 OFF_WHERE_NONE_IS = case("p100-sxm2-16gb", **layout("mixed", {}))
+LABEL_TOO_LONG = case("rtx-pro-6000-maxq", **layout("single", {"1g.24gb": 4}))
+NOT_EVEN_NAMED = case(
+    "a100-sxm4-40gb",
+    mig={"strategy": "single", "layout": [{"gpus": [0, 1], "profiles": {"1g.5gb": 7}}]},
+)
 
 
 @settings(
@@ -98,6 +114,8 @@ OFF_WHERE_NONE_IS = case("p100-sxm2-16gb", **layout("mixed", {}))
 @example(data=ATTRIBUTES)
 @example(data=ATTRIBUTES_BY_NAME)
 @example(data=OFF_WHERE_NONE_IS)
+@example(data=LABEL_TOO_LONG)
+@example(data=NOT_EVEN_NAMED)
 @given(data=generated.specs())
 def test_verdicts_agree(laboratory: Laboratory, data: dict[str, Any]) -> None:
     spec = pools.resolved(data)
@@ -112,6 +130,8 @@ def test_verdicts_agree(laboratory: Laboratory, data: dict[str, Any]) -> None:
         return
     assert bool(refused) == bool(found), (refused, sorted(found))
     if not refused:
+        warnings = {finding.id for finding in pools.findings(data)}
+        assert bool(intent.lost_labels(observed)) == (TOO_LONG in warnings)
         assert dict(observed.offer.resources) == pool.prediction.capacity
         printed = {
             name: value

@@ -23,8 +23,17 @@ def refusals(pool: Mapping[str, Any], observed: Observed) -> list[str]:
         *_other_instances(pool, observed),
         *_other_resources(pool, observed),
         *_other_limit(pool, observed),
-        *_labels_nobody_takes(observed),
+        *_invalid_labels(observed),
     ]
+
+
+def lost_labels(observed: Observed) -> list[str]:
+    """Return the labels that no node gets, because Kubernetes takes their value for no label's.
+
+    Source: Kubernetes, labels and selectors, syntax.
+    """
+    labels = observed.labelling.labels
+    return sorted(name for name, value in labels.items() if not LABEL_VALUE.fullmatch(value))
 
 
 def stated_instances(pool: Mapping[str, Any]) -> list[list[dict[str, int]]]:
@@ -100,13 +109,8 @@ def _other_limit(pool: Mapping[str, Any], observed: Observed) -> Iterator[str]:
             yield f"two units of {effective} are {'granted' if wanted else 'refused'}"
 
 
-def _labels_nobody_takes(observed: Observed) -> Iterator[str]:
-    """Yield values that Kubernetes takes for no label's, and feature discovery's word for misfit.
-
-    Source: Kubernetes, labels and selectors, syntax.
-    """
+def _invalid_labels(observed: Observed) -> Iterator[str]:
+    """Yield feature discovery's word for a layout that does not fit the strategy."""
     for name, value in observed.labelling.labels.items():
-        if not LABEL_VALUE.fullmatch(value):
-            yield f"no label has the value {name}={value}"
         if value.endswith("-MIG-INVALID"):
             yield f"{name}={value}"

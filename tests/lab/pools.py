@@ -52,10 +52,15 @@ def resolved(data: Mapping[str, Any]) -> ClusterSpec:
     return spec
 
 
-def errors(data: Mapping[str, Any]) -> list[Finding]:
-    """Return what the product refuses a spec for; checks come only after the schema."""
+def findings(data: Mapping[str, Any]) -> list[Finding]:
+    """Return what the product says against a spec; checks come only after the schema."""
     found = validate(dict(data))
     if not found:
         spec = resolved(data)
         found = [finding for check in checks.discover() for finding in check.run(spec)]
-    return [finding for finding in found if finding.severity is Severity.ERROR]
+    return found
+
+
+def errors(data: Mapping[str, Any]) -> list[Finding]:
+    """Return what the product refuses a spec for."""
+    return [finding for finding in findings(data) if finding.severity is Severity.ERROR]

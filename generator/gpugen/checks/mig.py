@@ -89,9 +89,10 @@ def does_not_fit(spec: ClusterSpec) -> Iterator[Problem]:
         refusal = mig.fit(geometry, entry.profiles)
         if isinstance(refusal, mig.Refusal):
             near = mig.nearest(geometry, entry.profiles)
+            asked = mig.spelled(entry.profiles)
             yield (
                 entry.at / "profiles",
-                f"{mig.spelled(entry.profiles)} does not fit: {refusal.message}",
+                f"{asked} does not fit: {refusal.message.removeprefix(f'{asked}, but ')}",
                 "nearest that fit: " + "; ".join(mig.spelled(layout) for layout in near),
             )
 
@@ -163,10 +164,10 @@ def single(spec: ClusterSpec) -> Iterator[Problem]:
         if pool.mig.strategy is not MigStrategy.SINGLE or not pool.mig.is_cut:
             continue
         profiles: Counter[str] = Counter()
-        per_gpu = geometries(pool.gpu_count, pool.mig)
-        for gpu in per_gpu:
+        for gpu in geometries(pool.gpu_count, pool.mig):
             profiles.update(gpu)
-        if len(profiles) > 1 or not all(per_gpu):
+        # A GPU that no entry names has a finding of its own.
+        if len(profiles) > 1 or not all(entry.profiles for entry in pool.mig.layout):
             found = "several profiles" if len(profiles) > 1 else "GPUs with and without MIG"
             yield (
                 pool.mig.at / "strategy",

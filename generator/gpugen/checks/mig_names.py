@@ -11,6 +11,7 @@ from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec, MigStrategy
 
 LABEL_LIMIT = 63
+SHARED = "-SHARED"
 
 
 @check("mig-profile-not-advertised", "GG-11", at_key=True)
@@ -55,13 +56,14 @@ def label_too_long(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         for key, value in pool.prediction.labels.items():
             if len(value) > LABEL_LIMIT:
-                is_shared = value.endswith("-SHARED")
-                rename = "write sharing.rename: true, which takes -SHARED away, or "
+                renamed = value.removesuffix(SHARED)
+                is_cured = len(renamed) <= LABEL_LIMIT  # else rename would change nothing
+                rename = f"write sharing.rename: true, which takes {SHARED} away, or "
                 yield (
-                    pool.at / ("sharing" if is_shared else "mig"),
+                    pool.at / ("sharing" if is_cured else "mig"),
                     f"label {key} of pool {pool.name!r} would be {len(value)} characters long,"
                     f" so the nodes do not get it: {value}",
-                    f"{rename if is_shared else ''}do not select nodes by it",
+                    f"{rename if is_cured else ''}do not select nodes by it",
                 )
                 break
 

@@ -10,12 +10,21 @@ from gpugen.devices import WHOLE_GPU, count_devices
 from gpugen.model.spec import ClusterSpec, MigStrategy, NodePool, SharingMode
 from gpugen.resources import SHARED_SUFFIX
 
+VOLTA = (7, 0)
 MPS_CEILING = 48
 MPS_CEILING_BEFORE_TURING = 16
 
 
 def _mps(spec: ClusterSpec) -> Iterator[NodePool]:
     return (pool for pool in spec.pools if pool.sharing.mode is SharingMode.MPS)
+
+
+def _mps_that_serves(spec: ClusterSpec) -> Iterator[NodePool]:
+    """List the pools that share by MPS and can; the others have a finding that says so."""
+    for pool in _mps(spec):
+        is_old = pool.gpu.compute_capability < VOLTA
+        if not (is_old or pool.mig.is_cut or pool.mig.strategy is MigStrategy.MIXED):
+            yield pool
 
 
 def _is_unsettled(pool: NodePool) -> bool:
@@ -40,7 +49,8 @@ def mps_with_mixed_mig(spec: ClusterSpec) -> Iterator[Problem]:
             yield (
                 pool.sharing.at / "mode",
                 f"pool {pool.name!r} combines MPS with MIG strategy 'mixed'",
-                "share this pool by time-slicing, or do not cut its GPUs",
+                "share this pool by time-slicing, or "
+                + ("do not cut its GPUs" if pool.mig.is_cut else "write strategy: none"),
             )
 
 
@@ -67,7 +77,7 @@ def mps_replicas(spec: ClusterSpec) -> Iterator[Problem]:
     Beyond that it exits while the plugin waits for it, and no GPU is advertised. Source:
     k8s-device-plugin v0.19.3, cmd/mps-control-daemon/mps/device.go; observed.
     """
-    for pool in _mps(spec):
+    for pool in _mps_that_serves(spec):
         is_older = pool.gpu.compute_capability < (7, 5)
         ceiling = MPS_CEILING_BEFORE_TURING if is_older else MPS_CEILING
         for name, replicas in pool.sharing.resources.items():
@@ -83,7 +93,7 @@ def mps_replicas(spec: ClusterSpec) -> Iterator[Problem]:
 def mps_too_old(spec: ClusterSpec) -> Iterator[Problem]:
     """GPUs before Volta have no MPS with isolated clients. Source: k8s-device-plugin#647."""
     for pool in _mps(spec):
-        if pool.gpu.compute_capability < (7, 0):
+        if pool.gpu.compute_capability < VOLTA:
             yield (
                 pool.sharing.at / "mode",
                 f"{pool.gpu.id} ({pool.gpu.architecture}) is too old for MPS",
@@ -97,7 +107,7 @@ def mps_fails_requests(spec: ClusterSpec) -> Iterator[Problem]:
 
     It may be turned off from v0.20.0 on. Source: k8s-device-plugin v0.19.3, api/config/v1.
     """
-    for pool in _mps(spec):
+    for pool in _mps_that_serves(spec):
         if not pool.sharing.fail_requests_greater_than_one:
             yield (
                 pool.sharing.at / "failRequestsGreaterThanOne",

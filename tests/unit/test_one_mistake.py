@@ -1,0 +1,88 @@
+"""One mistake in a pool is said once, and what is said to write instead is right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lab import pools
+
+A100, MAX_Q, PASCAL = "a100-sxm4-40gb", "rtx-pro-6000-maxq", "p100-sxm2-16gb"
+CUT = {"gpus": "all", "profiles": {"1g.5gb": 7}}
+
+
+def cut(strategy: str, *entries: dict[str, Any]) -> dict[str, Any]:
+    """Return the setting that cuts a pool's GPUs."""
+    return {"strategy": strategy, "layout": list(entries)}
+
+
+def shared(mode: str, name: str = "nvidia.com/gpu", replicas: int = 2, **more: Any) -> Any:
+    """Return the setting that shares one resource."""
+    return {"mode": mode, "resources": {name: replicas}, **more}
+
+
+MISTAKES = {
+    "a GPU that no entry names, under single": (
+        *(A100, {"mig": cut("single", {"gpus": [0, 1], "profiles": {"1g.5gb": 7}})}),
+        *("mig-gpu-not-covered", "add {gpus: [2, 3], "),
+    ),
+    "MPS on MIG instances": (
+        A100,
+        {
+            "mig": cut("single", CUT),
+            "sharing": shared("mps", replicas=64, failRequestsGreaterThanOne=False),
+        },
+        *("sharing-mps-with-mig", "by time-slicing, or do not cut"),
+    ),
+    "MPS on a GPU that is too old": (
+        *(PASCAL, {"sharing": shared("mps", replicas=64)}),
+        *("sharing-mps-gpu-too-old", "by time-slicing"),
+    ),
+    "MPS with the strategy mixed, nothing cut": (
+        A100,
+        {"mig": cut("mixed", {"gpus": "all", "profiles": {}}), "sharing": shared("mps")},
+        *("sharing-mps-with-mixed-mig", "or write strategy: none"),
+    ),
+    "a resource written like a profile": (
+        A100,
+        {"mig": cut("single", CUT), "sharing": shared("time-slicing", "nvidia.com/mig-1g.5gb+me")},
+        *("schema-value", "write nvidia.com/mig-1g.5gb.me: "),
+    ),
+    "a profile instead of a resource": (
+        A100,
+        {"mig": cut("mixed", CUT), "sharing": shared("time-slicing", "1g.5gb+me.all")},
+        *("schema-value", "write nvidia.com/mig-1g.5gb.me.all: "),
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_one_mistake_is_one_finding(mistake: str) -> None:
+    board, settings, check, hint = MISTAKES[mistake]
+    data = pools.spec_of(pools.catalog().gpu(board), 4, **settings)
+    (found,) = pools.errors(data)
+    assert found.id == check
+    assert hint in found.hint
+
+
+@pytest.mark.parametrize(("board", "is_cured"), [("rtx-pro-6000-ws", True), (MAX_Q, False)])
+def test_renaming_is_advised_where_it_makes_a_label_short_enough(
+    board: str, is_cured: bool
+) -> None:
+    settings: dict[str, Any] = {
+        "mig": cut("mixed", {"gpus": "all", "profiles": {"1g.24gb": 4}}),
+        "sharing": shared("time-slicing", "nvidia.com/mig-1g.24gb"),
+    }
+    found = pools.findings(pools.spec_of(pools.catalog().gpu(board), 4, **settings))
+    (label,) = (f for f in found if f.id == "mig-product-label-too-long")
+    assert ("sharing.rename: true" in label.hint) == is_cured
+    renamed = {**settings, "sharing": {**settings["sharing"], "rename": True}}
+    found = pools.findings(pools.spec_of(pools.catalog().gpu(board), 4, **renamed))
+    assert any(f.id == "mig-product-label-too-long" for f in found) != is_cured
+
+
+def test_instances_that_do_not_fit_are_spelled_once() -> None:
+    entry = {"gpus": "all", "profiles": {"3g.20gb": 3}}
+    (found,) = pools.errors(pools.spec_of(pools.catalog().gpu(A100), 4, mig=cut("mixed", entry)))
+    assert found.message == "3 x 3g.20gb does not fit: at most 2 fit on one GPU"
