@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,21 @@ def test_a_large_file_that_is_not_plain_is_refused_with_a_reason() -> None:
 def test_more_values_than_allowed() -> None:
     source = Source(Path("cluster.yaml"), b"a: [" + b"1," * 2_100_000 + b"1]\n")
     assert [finding.id for finding in source.findings] == ["spec-nodes"]
+
+
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    """Python 3.11.0 to 3.11.4 matches such groups wrongly (cpython issue 106052): ``a: b # c``
+    was ``b`` with a blank behind it. Debian 12 has 3.11.2.
+    """
+    possessive = re.compile(r"\)(?:[*+?]|\{[0-9,]+\})\+|\(\?>")
+    for path in sorted((ROOT / "generator").rglob("*.py")):
+        assert not possessive.search(path.read_text("utf-8")), path
+
+
+def test_many_comments_and_words_take_little_memory() -> None:
+    """A repeated group keeps a place to go back to for each of its rounds."""
+    comments = "# note\n" * 100_000
+    assert read_plain(f"{comments}a: b\n{comments}c: d\n") == {"a": "b", "c": "d"}
+    for text in (f"a: [\n{comments}b]\n", f"a: {'b ' * 100_000}c\n"):
+        with pytest.raises(NotPlainError):
+            read_plain(text)

@@ -10,8 +10,13 @@ from gpugen.reading.faults import MAX_DEPTH, MAX_SCALAR
 from gpugen.reading.marks import Notes
 from gpugen.reading.scalars import DoubtfulError, resolve
 
-_GAP = r"(?:[ \n]|(?<=[ \n])\#[^\n]*+)*+"
-_TEXT = r"(?:[A-Za-z0-9_/]|\.\.?/)(?:[^\s:\#,\[\]{}?]|:(?=[A-Za-z0-9/])|\ ++(?=[^\s:\#,\[\]{}?]))*+"
+# Groups repeat greedily within bounds: Python before 3.11.5 matches possessive groups wrongly.
+_GAP = r"[ \n]*+(?:(?<=[ \n])\#[^\n]*+[ \n]*+){0,1000}"
+_WORD = r"[^\s:\#,\[\]{}?]"
+_TEXT = (
+    rf"(?:[A-Za-z0-9_/]|\.\.?/){_WORD}*+"
+    + rf"(?:(?::(?=[A-Za-z0-9/])|\ ++(?={_WORD})){_WORD}*+){{0,{MAX_SCALAR}}}"
+)
 _SCALAR = r'(?:"([^"\\\n\t]*+)"|' + r"'([^'\n\t]*+)'|(" + _TEXT + "))"
 _KEY = r'(?:([A-Za-z0-9_][A-Za-z0-9_./+-]{0,300}+):(?=\ )|"([^"\\\s]{1,300}+)":)\ *+'
 _ITEM = re.compile(_GAP + r"(?:(\])|([\[{])|" + _SCALAR + ")")

@@ -9,26 +9,30 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gpugen.reading.faults import MAX_DEPTH, MAX_NODES
+from gpugen.reading.faults import MAX_DEPTH, MAX_NODES, MAX_SCALAR
 from gpugen.reading.flow import NotPlainError, bare_value, bounded, checked_key, read_flow
 from gpugen.reading.marks import NO_NOTES, ROOT_MARK, Notes
 from gpugen.reading.scalars import DoubtfulError
 
-_BLANK = r"(?:\ *+(?:\#[^\n]*+)?+\n)*+"
-_TAIL = r"\ *+(?:(?<=\ )\#[^\n]*+)?+(?:\n|\Z)"
-_TEXT = r"(?:[A-Za-z0-9_/]|\.\.?/)[^\s:\#]*+(?:(?::(?=\S)|\#|\ ++(?=[^\s\#:]))[^\s:\#]*+)*+"
-_START = re.compile(_BLANK + "(?:---" + _TAIL + ")?+")
+# Groups repeat greedily within bounds: Python before 3.11.5 matches possessive groups wrongly.
+_TAIL = r"\ *+(?:(?<![^\ \n])\#[^\n]*+)?(?:\n|\Z)"
+_TEXT = (
+    r"(?:[A-Za-z0-9_/]|\.\.?/)[^\s:\#]*+"
+    + r"(?:(?::(?=\S)|\#|\ ++(?=[^\s\#:]))[^\s:\#]*+)"
+    + f"{{0,{MAX_SCALAR}}}"
+)
+_BLANKS = re.compile(r"(?:\ *+(?:\#[^\n]*+)?\n){0,1000}")
+_MARKER = re.compile("---" + _TAIL)
 _LINE = re.compile(
-    _BLANK
-    + r"(\ *+)(-\ ++)?+"
-    + r'(?:(?:([A-Za-z0-9_][A-Za-z0-9_./+-]{0,300}+)|"([^"\\\s]{1,300}+)"):(?=[ \n])\ *+)?+'
+    r"(\ *+)(-\ ++)?"
+    + r'(?:(?:([A-Za-z0-9_][A-Za-z0-9_./+-]{0,300}+)|"([^"\\\s]{1,300}+)"):(?=[ \n])\ *+)?'
     + r"(?:([\[{])|(?:\"([^\"\\\n\t]*+)\"|'([^'\n\t]*+)'|("
     + _TEXT
-    + "))?+"
+    + "))?"
     + _TAIL
     + ")"
 )
-_NOTHING = re.compile(_BLANK + r"\ *+(?:\#[^\n]*+)?+")
+_COMMENT = re.compile(r"\ *+(?:\#[^\n]*+)?")
 _REST = re.compile(_TAIL)
 
 
@@ -40,8 +44,9 @@ def read_plain(text: str, notes: Notes = NO_NOTES) -> dict[str, Any]:
     if len(text) > 2 * MAX_NODES and _most_nodes(text) > MAX_NODES:
         raise NotPlainError(0, DoubtfulError("spec-nodes", str(MAX_NODES)))
     reader = _PlainReader(text, notes)
-    start = _START.match(text)
-    position, end = start.end() if start else 0, len(text)
+    position, end = _after_blanks(text, 0), len(text)
+    if marker := _MARKER.match(text, position):
+        position = marker.end()
     if text.startswith("{", position):
         return reader.document(position + 1)
     match, line = _LINE.match, reader.line
@@ -53,6 +58,13 @@ def read_plain(text: str, notes: Notes = NO_NOTES) -> dict[str, Any]:
     if not reader.root:
         raise NotPlainError(0)
     return reader.root
+
+
+def _after_blanks(text: str, position: int) -> int:
+    """Return where the first line begins that is not blank."""
+    while (found := _BLANKS.match(text, position)) and found.end() > position:
+        position = found.end()
+    return position
 
 
 def _most_nodes(text: str) -> int:
@@ -78,14 +90,16 @@ class _PlainReader:
         """Read a document that is one mapping in braces, such as JSON."""
         value, end = read_flow(self.text, position, 0, self.notes)
         rest = _REST.match(self.text, end)
-        if rest is None or not _NOTHING.fullmatch(self.text, rest.end()) or not value:
+        if rest is None or not value:
+            raise NotPlainError(end)
+        if not _COMMENT.fullmatch(self.text, _after_blanks(self.text, rest.end())):
             raise NotPlainError(end)
         if self.marks is not None:
             self.marks[ROOT_MARK] = (position - 1, position - 1)
         return value  # type: ignore[no-any-return]  # the bracket says so
 
     def line(self, found: re.Match[str]) -> int:
-        """Take one line that is not blank; return where the next one begins."""
+        """Take one line; return where the next one begins."""
         indent, dash, key, quoted, opener, double, single, word = found.groups()
         if quoted is not None:
             key = quoted
@@ -126,10 +140,10 @@ class _PlainReader:
         return node, key
 
     def _last(self, found: re.Match[str]) -> int:
-        """Accept nothing, as at the end of the text; decline text without key or dash."""
-        if found.end() < len(self.text) or found.lastindex != 1:
+        """Take a blank line and those behind it; decline text without key or dash."""
+        if found.lastindex != 1:
             raise NotPlainError(found.end(1))
-        return found.end()
+        return _after_blanks(self.text, found.end())
 
     def _flow(self, found: re.Match[str]) -> tuple[Any, int]:
         """Read a collection in brackets and the rest of the line in which it ends."""
