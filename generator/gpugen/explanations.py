@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 WARNINGS = frozenset(
-    {"output-without-spec"}
+    {"output-without-spec", "role-without-spec"}
 )  # of the stages; whatever else they find stops the run
 _OF_NAMES = {
     "unknown-release": "The catalogue has no such release, which is a set of component versions.",
@@ -28,6 +28,9 @@ _OF_NAMES = {
     " checked by its fingerprint on each host.",
     "output-without-spec": "A folder of out/ carries gpugen's index, but its spec is gone. Nothing"
     " is deleted without --prune.",
+    "role-without-spec": "The plays had a role that nothing in the spec asks for any more, so they"
+    " leave it out; what it did stays on the hosts. Its removal is part of the plays as they were"
+    " before: ansible-playbook remove.yml --tags <role> -e gpugen_remove=true (docs/hosts.md).",
 }
 
 

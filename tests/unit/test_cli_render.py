@@ -153,3 +153,15 @@ def test_version_and_help() -> None:
     answer = gpugen("--help")
     assert answer.code == 0
     assert "validate" in answer.out
+
+
+def test_a_role_that_leaves_the_spec_is_not_forgotten_on_the_hosts(root: Path) -> None:
+    """Its removal is a play of the tree that stood there before."""
+    edit(root, "hostDefaults:\n", "hostDefaults:\n  tuning: {powerLimitWatts: 300}\n")
+    assert "warning" not in gpugen("render", cwd=root).err
+    edit(root, "  tuning: {powerLimitWatts: 300}\n", "")
+    for option in ("--check", "--diff", "--quiet"):
+        said = gpugen("render", option, cwd=root).err
+        assert "warning [role-without-spec] out/lab: the spec asks for gpu_tuning no more" in said
+        assert "remove.yml --tags gpu_tuning -e gpugen_remove=true" in said
+    assert "role-without-spec" not in gpugen("render", cwd=root).err

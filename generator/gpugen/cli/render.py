@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from gpugen.cli.common import (
 )
 from gpugen.errors import ExitCode, UsageError
 from gpugen.pipeline import Outcome, Workspace
+
+ROLE = re.compile(r"ansible/roles/(?P<role>[a-z_]+)/meta/argument_specs\.yml")
 
 
 @click.command("render")
@@ -114,8 +117,27 @@ def _write(
         changes = write.write(
             tree, folder, name, inputs=inputs, spec_source=source, force=force, lock=lock
         )
+    _departures(changes, folder, name)
     if not quiet:
         click.echo(f"{name}: {_summary(changes)}", err=True)
+
+
+def _departures(changes: Sequence[write.Change], folder: Path, name: str) -> None:
+    """Say which roles the spec asks for no more: what they did stays on the hosts."""
+    gone = [
+        match["role"]
+        for change in changes
+        if change.kind is write.Kind.DELETED and (match := ROLE.fullmatch(change.path))
+    ]
+    if gone:
+        out = f"{folder.name}/{name}"
+        click.echo(
+            f"warning [role-without-spec] {out}: the spec asks for {', '.join(gone)} no more, and"
+            f" hosts keep what was done there\n"
+            f"    hint to take it back, in {out}/ansible as it was before (git stash):"
+            f" ansible-playbook remove.yml --tags {','.join(gone)} -e gpugen_remove=true",
+            err=True,
+        )
 
 
 def _told(changes: Sequence[write.Change]) -> Sequence[write.Change]:
@@ -150,6 +172,7 @@ def _compare(
         tree = workspace.build(outcome)
         changes = write.compare(tree, folder, name, None)  # another gpugen is no drift
         differs = differs or bool(changes)
+        _departures(changes, folder, name)
         if diff:
             for line in write.diff(tree, folder, name):
                 click.echo(line)

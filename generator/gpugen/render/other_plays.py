@@ -9,13 +9,16 @@ from gpugen.model.spec import ClusterSpec
 from gpugen.render import role_files
 from gpugen.render.play_parts import (
     CONTROL_PLANE,
+    DRAINS,
     NODE,
     SCHEDULER,
     Task,
     demand,
     entry,
+    guards,
     in_order,
     included,
+    judged,
     play,
 )
 
@@ -43,7 +46,8 @@ def remove(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
         given = play(spec, name, last, hosts=CONTROL_PLANE, facts=True, rolls=True)
         found.append({**given, "serial": 1})
     hosts = [role for role in ordered if role != SCHEDULER]
-    found.append(play(spec, "Remove, batch by batch", _removal(hosts), rolls=True))
+    reads = ("gpugen_runs_node", "gpugen_lost")
+    found.append(play(spec, "Remove, batch by batch", _removal(hosts), rolls=True, reads=reads))
     return found
 
 
@@ -52,26 +56,33 @@ def _judgement(roles: Sequence[str]) -> list[Task]:
     if NODE in roles and "pods" in role_files.entries(NODE):
         tasks.append(entry(f"Judge by {NODE}", NODE, "preflight"))
         tasks.append(included("Judge the pods that have to leave", NODE, "pods", [NODE, "always"]))
-    return tasks
+    return [*tasks, judged(["always"])]
 
 
 def _removal(roles: Sequence[str]) -> list[Task]:
-    """Empty the node and take its labels first, so that no agent holds a GPU."""
+    """Empty the node and take its labels first, so that no agent holds a GPU.
+
+    Where --tags removes other roles alone, the node gets its agents back behind them.
+    """
     others = [role for role in reversed(roles) if role != NODE]
     tasks = _each(others, "absent", "Remove")
     if NODE not in roles or "absent" not in role_files.entries(NODE):
-        return tasks
+        return [*guards(), *tasks]
     emptied = included("Empty the node of work (DRV-15)", NODE, "empty", [NODE, "always"])
     emptied["vars"] = {"gpu_node_reasons": REMOVED}
+    kept = included(f"Run {NODE}, which stays", NODE, "converge", [NODE, "always"])
+    kept["when"] = "not (gpugen_runs_node | bool)"
     given = entry("Let pods come back (KUB-03)", NODE, "release", "always")
-    return [emptied, *_each([NODE], "absent", "Remove"), *tasks, given]
+    first = [*guards(), emptied, *_each([NODE], "absent", "Remove")]
+    return [*first, *tasks, kept, given]
 
 
 def _word() -> Task:
     asked = demand(
         "Refuse to remove anything without a word",
-        "gpugen_remove | default(false) | bool",
-        "removal takes the driver away and empties the node; say -e gpugen_remove=true",
+        ["gpugen_remove | default(false) | bool", DRAINS],
+        "removal empties the node and takes away what gpugen installed there, the driver too; say "
+        "-e gpugen_remove=true, and skip no tag",
     )
     return {**asked, "tags": ["always"]}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from gpugen.model.spec import ClusterSpec
@@ -17,10 +17,25 @@ ORDER = (
     *("gpu_prerequisites", DRIVER, "nvidia_container_toolkit", "nvidia_mig", "nvidia_dcgm"),
     *("cuda_toolkit", "gpu_tuning", NODE, SCHEDULER),
 )
+DISRUPTIVE = "disruptive"  # tag of what interrupts a host
 REASONS = "{{ gpugen_disruption | default({}) | dict2items | map(attribute='value') | flatten }}"
-WORD = "{{ (gpugen_allow_disruption | bool) and 'disruptive' not in ansible_skip_tags }}"
+DRAINS = f"ansible_skip_tags | intersect(['{DISRUPTIVE}', '{NODE}']) | length == 0"
+WORD = f"{{{{ (gpugen_allow_disruption | bool) and {DRAINS} }}}}"
 HERE = "{{ lookup('ansible.builtin.file', '/etc/machine-id', errors='ignore') }}"
-VARIABLES = {"gpugen_reasons": REASONS, "gpugen_may_interrupt": WORD, "gpugen_here": HERE}
+WORKS = "{{ ansible_run_tags | difference(['preflight']) | length > 0 }}"
+OWNS = f"{{{{ ansible_run_tags | intersect(['all', 'tagged', '{NODE}']) | length > 0 }}}}"
+LOST = (
+    "{{ ansible_play_hosts_all | difference(ansible_play_hosts) | map('extract', hostvars)"
+    " | selectattr('gpugen_is_judged', 'defined') | map(attribute='inventory_hostname') }}"
+)
+VARIABLES = {
+    "gpugen_reasons": REASONS,  # why the host must be empty
+    "gpugen_may_interrupt": WORD,  # not for who skips the drain
+    "gpugen_here": HERE,  # the machine that the play runs on
+    "gpugen_works": WORKS,  # not for who only judges
+    "gpugen_runs_node": OWNS,  # by --tags
+    "gpugen_lost": LOST,  # hosts that answered when they were judged, and no more
+}
 
 
 def in_order(roles: Iterable[str]) -> list[str]:
@@ -36,8 +51,12 @@ def play(
     hosts: str = ALL_HOSTS,
     facts: bool = False,
     rolls: bool = False,
+    reads: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return a play. rolls: batch by batch, stopped by the first failure."""
+    """Return a play.
+
+    rolls: batch by batch, stopped by the first failure. reads: names of VARIABLES.
+    """
     serial = f"{{{{ gpugen_serial | default({list(spec.rollout.serial)}, true) }}}}"
     return {
         "name": name,
@@ -46,7 +65,7 @@ def play(
         "become": spec.access.ssh_become,
         "gather_facts": facts,
         **({"gather_subset": FACTS} if facts else {}),
-        "vars": dict(VARIABLES),
+        **({"vars": {name: VARIABLES[name] for name in reads}} if reads else {}),
         "tasks": tasks,
     }
 
@@ -67,6 +86,35 @@ def included(name: str, role: str, step: str, tags: list[str]) -> Task:
         module["apply"] = {"tags": tags}
     task = {"name": name, "ansible.builtin.include_role": module}
     return {**task, "tags": tags} if tags else task
+
+
+def judged(tags: Sequence[str]) -> Task:
+    """Return the end of a host's judgement, of which the next play asks."""
+    return {
+        "name": "Note that the host was judged",
+        "ansible.builtin.set_fact": {"gpugen_is_judged": True},
+        "tags": list(tags),
+    }
+
+
+def guards() -> list[Task]:
+    """Return what stops a batch in front of its first change.
+
+    Ansible's max_fail_percentage counts hosts that failed, not those that ceased to answer.
+    """
+    lost = demand(
+        "Stop behind a host that ceased to answer in its turn",
+        "gpugen_lost | length == 0",
+        "{{ gpugen_lost | join(', ') }} does not answer any more and may be half changed; "
+        "no further host is touched. Repair it, then run the same again",
+    )
+    seen = demand(
+        "Refuse a host that this run has not judged",
+        "gpugen_is_judged | default(false)",
+        "it was not judged, so nobody knows what a change would interrupt; "
+        "run without --skip-tags preflight",
+    )
+    return [{**lost, "run_once": True, "tags": ["always"]}, {**seen, "tags": ["always"]}]
 
 
 def demand(name: str, that: str | list[str], message: str) -> Task:

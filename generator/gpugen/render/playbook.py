@@ -9,14 +9,17 @@ from gpugen.model.spec import ClusterSpec
 from gpugen.render import role_files
 from gpugen.render.play_parts import (
     CONTROL_PLANE,
+    DISRUPTIVE,
     DRIVER,
     NODE,
     SCHEDULER,
     Task,
     demand,
     entry,
+    guards,
     in_order,
     included,
+    judged,
     play,
 )
 
@@ -24,28 +27,32 @@ BEFORE_REBOOT = (("gpu_prerequisites", "converge"), (DRIVER, "converge"), ("gpu_
 AFTER_REBOOT = (
     *(("nvidia_container_toolkit", "converge"), ("nvidia_mig", "converge")),
     *(("nvidia_dcgm", "converge"), ("cuda_toolkit", "converge"), ("gpu_tuning", "converge")),
-    (NODE, "converge"),
 )
-DISRUPTIVE = "disruptive"  # tag of what interrupts a host
+ASKS = ("gpugen_reasons", "gpugen_may_interrupt")
+WORKS = (*ASKS, "gpugen_here", "gpugen_works", "gpugen_runs_node", "gpugen_lost")
+ALWAYS = "always"  # tag of what all roles share: a role's own would let --skip-tags skip it
 SAY_IT = "say -e gpugen_allow_disruption=true, or rollout.allowDisruption"
 
 
 def site(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
     """Return the plays that bring hosts to the spec; tags are the roles' names."""
     ordered = [role for role in in_order(roles) if role != SCHEDULER]
-    judge = play(spec, "Judge every host before any is touched", _judgement(ordered), facts=True)
-    work = play(spec, "Bring hosts to the spec, batch by batch", _work(ordered), rolls=True)
+    judge = play(
+        spec, "Judge every host before any is touched", _judgement(ordered), facts=True, reads=ASKS
+    )
+    name = "Bring hosts to the spec, batch by batch"
+    work = play(spec, name, _work(ordered), rolls=True, reads=WORKS)
     if SCHEDULER not in roles:
         return [judge, work]
     name = "Judge the control plane before any host is touched"
-    main = play(spec, name, _scheduler("preflight"), hosts=CONTROL_PLANE, facts=True)
+    tasks = _scheduler("preflight")
+    main = play(spec, name, tasks, hosts=CONTROL_PLANE, facts=True, reads=ASKS[1:])
     return [judge, main, work, _control_plane(spec)]
 
 
 def _judgement(roles: Sequence[str]) -> list[Task]:
     """Read everything, note what has to be interrupted, and ask for the word that allows it."""
     tasks: list[Task] = []
-    tags = [*roles, "preflight"]
     for role in roles:
         if "preflight" in role_files.entries(role):
             tasks.append(entry(f"Judge by {role}", role, "preflight", "preflight"))
@@ -56,7 +63,7 @@ def _judgement(roles: Sequence[str]) -> list[Task]:
             "name": "Say what has to be interrupted",
             "ansible.builtin.debug": {"msg": "{{ gpugen_reasons }}"},
             "when": "gpugen_reasons | length > 0",
-            "tags": tags,
+            "tags": [ALWAYS],
         },
         {
             **demand(
@@ -65,13 +72,13 @@ def _judgement(roles: Sequence[str]) -> list[Task]:
                 f"DRV-15: {{{{ gpugen_reasons | join('; ') }}}}; {SAY_IT}",
             ),
             "when": ["gpugen_reasons | length > 0", "not ansible_check_mode"],
-            "tags": tags,
+            "tags": [ALWAYS],
         },
     ]
     if NODE in roles and "pods" in role_files.entries(NODE):
-        tasks.append(included("Judge the pods that would have to leave", NODE, "pods", tags))
-        tasks[-1]["when"] = "gpugen_reasons | length > 0"
-    return tasks
+        pods = included("Judge the pods that would have to leave", NODE, "pods", [ALWAYS])
+        tasks.append({**pods, "when": "gpugen_reasons | length > 0"})
+    return [*tasks, judged([ALWAYS, "preflight"])]
 
 
 def _note(role: str) -> Task:
@@ -85,9 +92,10 @@ def _note(role: str) -> Task:
 
 def _work(roles: Sequence[str]) -> list[Task]:
     """Empty, change, reboot, verify, release."""
-    first = [_empty("gpugen_reasons | length > 0", [*roles, DISRUPTIVE])] if NODE in roles else []
+    due = ["gpugen_works | bool", "gpugen_reasons | length > 0"]
+    first = [_empty(due, [NODE, ALWAYS, DISRUPTIVE])] if NODE in roles else []
     before, after = (_steps(roles, steps) for steps in (BEFORE_REBOOT, AFTER_REBOOT))
-    return [*first, *before, *_reboot(roles), *after, *_release(roles)]
+    return [*guards(), *first, *before, *_reboot(roles), *after, *_release(roles)]
 
 
 def _steps(roles: Sequence[str], steps: Sequence[tuple[str, str]]) -> list[Task]:
@@ -99,42 +107,39 @@ def _steps(roles: Sequence[str], steps: Sequence[tuple[str, str]]) -> list[Task]
     ]
 
 
-def _empty(when: str, tags: list[str]) -> Task:
+def _empty(when: str | list[str], tags: list[str]) -> Task:
     task = included("Empty the node of work (DRV-15)", NODE, "empty", tags)
     return {**task, "vars": {"gpu_node_reasons": "{{ gpugen_reasons }}"}, "when": when}
 
 
 def _reboot(roles: Sequence[str]) -> list[Task]:
     """Return what happens where a role's settings act at boot only; roles never reboot."""
-    due = [
-        f"{role}_reboot_due" for role in roles if f"{role}_reboot_due" in role_files.leaves(role)
-    ]
-    if not due:
+    found = [role for role in roles if f"{role}_reboot_due" in role_files.leaves(role)]
+    if not found:
         return []
-    tags = [name.removesuffix("_reboot_due") for name in due]
-    return [
-        {
-            "name": "Note whether a reboot is due",
-            "ansible.builtin.set_fact": {
-                "gpugen_reboot_due": "{{ gpugen_reboots | map('bool') is any }}"
-            },
-            "vars": {"gpugen_reboots": [f"{{{{ {name} | default(false) }}}}" for name in due]},
-            "tags": tags,
-        },
-        {
-            "name": "Reboot where what acts at boot is not what runs (DRV-16)",
-            "when": ["gpugen_reboot_due | default(false)", "not ansible_check_mode"],
-            "tags": tags,
-            "block": [*_before(roles), *_boot(roles)],
-        },
-    ]
+    block = {
+        "name": "Reboot where what acts at boot is not what runs (DRV-16)",
+        "when": ["gpugen_reboot_due | default(false)", "not ansible_check_mode"],
+        "tags": [ALWAYS],
+        "block": [*_before(roles), *_boot(roles)],
+    }
+    return [*(_note_reboot(role) for role in found), block]
+
+
+def _note_reboot(role: str) -> Task:
+    due = f"(gpugen_reboot_due | default(false)) or ({role}_reboot_due | default(false))"
+    return {
+        "name": f"Note whether {role} needs a reboot",
+        "ansible.builtin.set_fact": {"gpugen_reboot_due": f"{{{{ {due} }}}}"},
+        "tags": [role],
+    }
 
 
 def _before(roles: Sequence[str]) -> list[Task]:
     """Return what must hold before a reboot."""
     asked = demand(
         "Stop where no reboot is allowed",
-        "gpugen_may_interrupt | bool",
+        ["gpugen_may_interrupt | bool", "gpugen_is_judged | default(false)"],
         f"reboot due; {SAY_IT}, or reboot it",
     )
     read = {
@@ -176,23 +181,29 @@ def _boot(roles: Sequence[str]) -> list[Task]:
 
 
 def _release(roles: Sequence[str]) -> list[Task]:
-    """Verify everything on a node that we cordoned, then let pods come back."""
+    """Own the node, verify everything on one that we cordoned, then let pods come back.
+
+    Who empties a node gives it back, whatever --tags selects: the node's own steps run, too.
+    """
     if NODE not in roles or "release" not in role_files.entries(NODE):
         return []
+    owns = "(gpugen_runs_node | bool) or (gpu_node_is_empty | default(false))"
+    held = ["gpu_node_is_held | bool", "not ansible_check_mode"]
+    own = included(f"Run {NODE}", NODE, "converge", [NODE, ALWAYS])
     checks = [
-        included(f"Verify {role} before pods come back", role, "verify", [role])
+        {**included(f"Verify {role} before pods come back", role, "verify", [role]), "when": held}
         for role in roles
-        if "verify" in role_files.entries(role)
+        if role != NODE and "verify" in role_files.entries(role)
     ]
-    for check in checks:
-        check["when"] = ["gpu_node_is_held | bool", "not ansible_check_mode"]
-    return [*checks, entry("Let pods come back (KUB-03)", NODE, "release", *roles, DISRUPTIVE)]
+    last = included(f"Verify {NODE} before pods come back", NODE, "verify", [NODE, ALWAYS])
+    given = entry("Let pods come back (KUB-03)", NODE, "release", ALWAYS, DISRUPTIVE)
+    return [{**own, "when": owns}, *checks, {**last, "when": [owns, *held]}, given]
 
 
 def _control_plane(spec: ClusterSpec) -> dict[str, Any]:
     name = "Bring the main scheduler to the spec, one node at a time"
     steps = [*_scheduler("preflight"), *_scheduler("converge")]
-    found = play(spec, name, steps, hosts=CONTROL_PLANE, rolls=True)
+    found = play(spec, name, steps, hosts=CONTROL_PLANE, rolls=True, reads=ASKS[1:])
     return {**found, "serial": 1}
 
 
