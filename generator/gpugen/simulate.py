@@ -13,6 +13,7 @@ from typing import Any
 
 from gpugen import assets, host_ranges, kube
 from gpugen.checks.mig_names import LABEL_LIMIT
+from gpugen.checks.pools import PODS
 from gpugen.model.plan import KubeObject, Plan
 from gpugen.model.spec import ClusterSpec, NodePool
 
@@ -20,7 +21,7 @@ PLAYED = {"kwok.x-k8s.io/node": "fake"}  # KWOK plays the kubelets of nodes with
 CORES_PER_GPU = 16
 MEMORY_GIB_PER_GPU = 128
 STORAGE_GIB = 1024
-PODS = 110  # the kubelet's default
+ROOM = 30  # pods of agents, where every unit has a pod of its own
 NVIDIA_PCI = "feature.node.kubernetes.io/pci-10de.present"
 MIG_CONFIG = "nvidia.com/mig.config"
 
@@ -81,12 +82,16 @@ def _kept(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def _status(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
-    """Return capacity and identity; conditions and addresses are KWOK's to write."""
+    """Return capacity and identity; conditions and addresses are KWOK's to write.
+
+    Every unit can have a pod of its own, as with the maxPods that a check then asks for.
+    """
+    units = sum(pool.prediction.capacity.values())
     resources = {
         "cpu": str(CORES_PER_GPU * pool.gpu_count),
         "memory": f"{MEMORY_GIB_PER_GPU * pool.gpu_count}Gi",
         "ephemeral-storage": f"{STORAGE_GIB}Gi",
-        "pods": str(PODS),
+        "pods": str(max(PODS, units + ROOM)),
     }
     if "device-plugin" in spec.options:
         resources |= {name: str(count) for name, count in pool.prediction.capacity.items()}

@@ -248,6 +248,21 @@ def test_units_bind_up_to_the_capacity(
         workloads.clear(api)
 
 
+def test_more_units_than_a_kubelet_takes_pods_by_default(api: Api) -> None:
+    """A pod for each of 128 units; the checks say what the real nodes need for that."""
+    sharing = {"mode": "time-slicing", "resources": {GPU: 16}}
+    data = pools.spec_of(pools.catalog().gpu("t4"), 8, sharing=sharing)
+    assert [finding.id for finding in pools.findings(data)] == ["pool-more-units-than-pods"]
+    spec = pools.resolved(data)
+    put_nodes(api, list(nodes(spec, plan(spec))))
+    units = spec.pools[0].prediction.capacity[GPU]
+    workloads.create(api, [workloads.pod(f"unit-{n}", {GPU: "1"}) for n in range(units)])
+    wait_until(f"{units} pods", lambda: len(workloads.nodes_of(api)) == units)
+    workloads.create(api, [workloads.pod("more", {GPU: "1"})])
+    assert f"Insufficient {GPU}" in refusal(api, "more")
+    workloads.clear(api)
+
+
 @pytest.mark.parametrize(("name", "pool"), [p for p in POOLS if p.values[1].taints])
 def test_taints_must_be_tolerated(api: Api, simulate: Simulate, name: str, pool: NodePool) -> None:
     put_nodes(api, simulate(name, "--nodes", "1"))

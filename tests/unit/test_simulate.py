@@ -127,6 +127,9 @@ def test_processors_and_memory_grow_with_the_gpus() -> None:
     (node, *_) = simulated()
     amounts = {key: node["status"]["capacity"][key] for key in ("cpu", "memory", "pods")}
     assert amounts == {"cpu": "64", "memory": "512Gi", "pods": "110"}
+    shared = {"mode": "time-slicing", "resources": {"nvidia.com/gpu": 30}}
+    (node, *_) = simulated({"/pools/0/sharing": shared})
+    assert node["status"]["allocatable"]["pods"] == "150", "a pod for each of 120 units, and agents"
 
 
 def test_stages_are_of_nodes_and_pods() -> None:

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
 from gpugen.host_places import host_setting
+from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec
 
+PODS = 110  # of a node, by the kubelet's default
 _FOREIGN_LABELS = {
     "gpugen": "gpugen sets it from the spec",
     "nvidia.com": "GPU feature discovery or the MIG manager owns it",
@@ -100,6 +102,24 @@ def architecture(spec: ClusterSpec) -> Iterator[Problem]:
                 f"{pool.gpu.id} occurs in {' and '.join(known)} hosts,"
                 f" not in {pool.host.architecture}",
                 "correct the architecture or the model",
+            )
+
+
+@check("pool-more-units-than-pods", severity=Severity.WARNING)
+def more_units_than_pods(spec: ClusterSpec) -> Iterator[Problem]:
+    """A kubelet takes 110 pods unless its configuration says otherwise, those of agents included.
+
+    Where every unit is to have a pod of its own, units beyond that stay idle: the scheduler leaves
+    the pods Pending with "Too many pods". Source: kubernetes v1.36.3, KubeletConfiguration.
+    """
+    for pool in spec.pools:
+        units = sum(pool.prediction.capacity.values())
+        if units > PODS:
+            yield (
+                pool.sharing.at / "resources" if pool.sharing.resources else pool.mig.at / "layout",
+                f"a node of pool {pool.name!r} advertises {units} units, and a kubelet takes {PODS}"
+                " pods by default",
+                "raise maxPods in the kubelets' configuration, or make fewer units",
             )
 
 
