@@ -7,6 +7,7 @@ from typing import Any
 
 from gpugen.model.catalog import Distribution, DriverBranch
 from gpugen.model.driver import (
+    Activation,
     Driver,
     DriverMethod,
     InUse,
@@ -104,6 +105,7 @@ def driver(data: Mapping[str, Any], branch: DriverBranch | None, at: Pointer) ->
         at=at,
         secure_boot=SecureBoot(data["secureBoot"]),
         in_use=InUse(data["inUse"]),
+        activation=Activation(data["activation"]),
         runfile=Runfile(own["url"], own["sha256"], at / "runfile") if own else None,
     )
 

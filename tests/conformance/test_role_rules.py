@@ -169,20 +169,49 @@ def test_pre_08_and_gen_16_nothing_is_fetched_from_a_fixed_place(role: Path) -> 
 
 @every_role
 def test_ctk_20_no_container_is_started(role: Path) -> None:
-    """CTK-20: hosts without a way to an image are verified too."""
+    """CTK-20: hosts without a way to an image are verified too. smoke.yml is the word for it."""
     programs = r"(?:ctr|crictl|nerdctl|docker|podman)(?:, --?[\w=./-]+)*, (?:run|pull|images?)\b"
-    assert re.findall(programs, text_of(role)) == []
+    files = [path for path in role.rglob("*.yml") if not path.name.startswith("smoke")]
+    found = [text for path in files for text in re.findall(programs, _plain(path))]
+    assert found == []
 
 
-def test_drv_17_a_loaded_driver_is_changed_by_a_reboot() -> None:
-    """DRV-17: a loaded driver is changed by a reboot; removal and the .run installer unload it."""
+def _plain(path: Path) -> str:
+    """Return a file without quotes and brackets, so that lists of words read alike."""
+    return re.sub(r"['\"\[\]]", "", path.read_text())
+
+
+def test_ctk_20_a_container_is_started_only_where_an_image_is_named() -> None:
+    """CTK-20: verification alone includes it, behind its variable, which is empty by default."""
+    role = ROOT / "roles" / "nvidia_container_toolkit"
+    users = [
+        (path.name, task)
+        for path in sorted((role / "tasks").glob("*.yml"))
+        for task in yaml.safe_load(path.read_text())
+        if task.get("ansible.builtin.include_tasks") == "smoke.yml"
+    ]
+    ((name, task),) = users
+    assert name == "verify.yml"
+    assert "nvidia_container_toolkit_smoke_test | length > 0" in task["when"]
+    defaults = yaml.safe_load((role / "defaults" / "main.yml").read_text())
+    assert defaults["nvidia_container_toolkit_smoke_test"] == ""
+    inner = [path for path in role.rglob("*.yml") if "smoke_" in path.name]
+    others = [path for path in role.rglob("*.yml") if not path.name.startswith("smoke")]
+    assert inner
+    assert not [path for path in others for each in inner if each.name in path.read_text()]
+
+
+def test_drv_17_modules_are_unloaded_where_it_is_asked_for() -> None:
+    """DRV-17: removal, the .run installer and activation=reload unload a driver, nothing else."""
     role = ROOT / "roles" / "nvidia_driver" / "tasks"
     texts = {path.name: path.read_text() for path in role.glob("*.yml")}
     unloading = {name for name, text in texts.items() if re.search(r"rmmod|modprobe, --rem", text)}
     users = {
         name for name, text in texts.items() for file in unloading if f"_tasks: {file}" in text
     }
-    assert users <= {"removal.yml", *(name for name in texts if name.startswith("runfile"))}
+    assert users == {"removal.yml", "runfile_install.yml", "reload.yml"}
+    (reload,) = (each for each in tasks(role.parent) if "reload.yml" in each.values())
+    assert reload["when"] == "__nvidia_driver_reload_due"
 
 
 @every_role

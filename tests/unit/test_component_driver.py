@@ -107,13 +107,23 @@ def test_secure_boot_and_use_are_told() -> None:
     assert own["nvidia_driver_in_use"] == "wait"
 
 
+def test_a_reload_is_told_where_the_spec_asks_for_it() -> None:
+    """DRV-17; the default stays out of inventories."""
+    assert "nvidia_driver_activation" not in told("vendor")
+    own = told("vendor", {DRIVER + "activation": "reload"})
+    assert own["nvidia_driver_activation"] == "reload"
+    found = judge({DRIVER + "method": "none", DRIVER + "activation": "reload"})
+    (finding,) = [each for each in found if each.id == "driver-setting-without-effect"]
+    assert finding.message == "activation has no effect with method none"
+
+
 @pytest.mark.parametrize(
     ("method", "changes"),
     [
         ("vendor", {DRIVER + "secureBoot": "mok", "/hostDefaults/allowKernelChange": True}),
         ("vendor", {"/pools/0/gpu/model": "gb200"}),
         ("vendor", {"/hostDefaults/os": "rocky-9"}),
-        ("distro", {}),
+        ("distro", {DRIVER + "activation": "reload"}),
         ("precompiled", {DRIVER + "inUse": "wait"}),
         ("runfile", {"/pools/0/gpu/model": "a100-pcie-40gb", DRIVER + "runfile": INSTALLER}),
         ("none", {}),

@@ -202,6 +202,56 @@ WORK = {
     "image": ([], False),
 }
 
+KEY = "/var/lib/dkms/mok.pub"
+DKMS = f"nvidia/{NEW}, {KERNEL}, x86_64: installed\n"
+ENROLLED = {"key_of_shim": "", "key_of_dkms": f"{KEY} is already enrolled\n"}
+# The new set is installed and built, and the former module is loaded.
+INSTALLED = {
+    **RUNS_NEW,
+    "files": RUNS_OLD["files"],
+    "out": {"smi": "Driver/library version mismatch", "dkms": DKMS},
+}
+SECURE = {
+    **INSTALLED,
+    "files": {**INSTALLED["files"], **dict([SECURE_BOOT])},
+    "packages": {**INSTALLED["packages"], "mokutil": {"version": "0.6.0-2", "held": False}},
+}
+ENABLED = {"LoadState": "loaded", "ActiveState": "inactive", "UnitFileState": "enabled"}
+MIG = {"units": {"nvidia-mig-manager.service": ENABLED}}
+RELOAD = {"nvidia_driver_activation": "reload"}
+MOK = {**RELOAD, "nvidia_driver_secure_boot": "mok"}
+# what the probe finds, variables, whether modules are reloaded
+RELOADS: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
+    "asked-for": (INSTALLED, RELOAD, True),
+    "by-default": (INSTALLED, {}, False),
+    "check-mode": (INSTALLED, {**RELOAD, "ansible_check_mode": True}, False),
+    "as-wanted": (RUNS_NEW, RELOAD, False),
+    "not-installed-yet": (RUNS_OLD, RELOAD, False),
+    "nothing-loaded": ({**INSTALLED, "files": {}}, RELOAD, False),
+    "not-built": ({**INSTALLED, "out": {"dkms": f"nvidia/{NEW}: added\n"}}, RELOAD, False),
+    "nouveau": (
+        {**INSTALLED, "globs": {"/sys/module/nouveau": ["/sys/module/nouveau"]}},
+        RELOAD,
+        False,
+    ),
+    "new-kernel": (INSTALLED, {**RELOAD, "gpu_prerequisites_reboot_due": True}, False),
+    "after-a-reboot": (INSTALLED, {**RELOAD, "__nvidia_driver_may_reload": False}, False),
+    "key-waits": ({**SECURE, "globs": {KEY: [KEY]}}, MOK, False),
+    "key-enrolled": (
+        {**SECURE, "globs": {KEY: [KEY]}, "out": {**INSTALLED["out"], **ENROLLED}},
+        MOK,
+        True,
+    ),
+    "mig-follows": ({**INSTALLED, **MIG}, RELOAD, True),
+    "mig-stays-behind": (
+        {**INSTALLED, **MIG},
+        {**RELOAD, "ansible_run_tags": ["nvidia_driver"]},
+        False,
+    ),
+    "verified-only": (INSTALLED, {**RELOAD, METHOD: "none"}, False),
+}
+NOTE = "/var/lib/misc/gpugen-nvidia-driver-stopped.json"
+
 
 NOTED = ("loaded", "pinned_names", "missing", "strays")  # by tasks/note.yml
 
@@ -209,12 +259,14 @@ NOTED = ("loaded", "pinned_names", "missing", "strays")  # by tasks/note.yml
 class Host:
     """The role's variables over one host's answers."""
 
-    def __init__(self, state: str) -> None:
-        found, own, _ = STATES[state]
+    def __init__(self, state: str, states: Mapping[str, Any] = STATES) -> None:
+        found, own, _ = states[state]
         self._variables = {
             **role_variables(),
             **WANTS,
             "ansible_check_mode": False,
+            "ansible_run_tags": ["all"],
+            "ansible_skip_tags": [],
             "ansible_facts": {"pkg_mgr": "apt", "distribution": "Ubuntu", "kernel": KERNEL},
             "ansible_search_path": [str(ROLE)],
             "inventory_hostname": state,
@@ -270,6 +322,40 @@ def test_a_good_driver_passes() -> None:
     assert Host("full-and-done").rules("__nvidia_driver_shortfalls") == []
     told = Host("agents").rules("__nvidia_driver_shortfalls")
     assert told[0] == "DRV-16: reboot due: driver 580.105.08 is loaded"
+
+
+@pytest.mark.parametrize("state", RELOADS)
+def test_modules_are_reloaded_where_a_boot_would_bring_no_more(state: str) -> None:
+    """DRV-17: not by default, and not where nouveau, a kernel or a key asks for a boot."""
+    host = Host(state, RELOADS)
+    assert host.says("__nvidia_driver_reload_due") is RELOADS[state][2]
+    assert host.says("nvidia_driver_reboot_due") is (
+        state not in {"as-wanted", "nothing-loaded", "verified-only"}
+    )
+
+
+def test_a_failed_reload_leaves_a_reboot_due() -> None:
+    """DRV-17: also where nothing is loaded any more."""
+    failed = {"unloaded": ({**INSTALLED, "files": {}}, {"__nvidia_driver_reload_failed": True}, 0)}
+    assert Host("unloaded", failed).says("nvidia_driver_reboot_due") is True
+
+
+def test_what_was_stopped_is_started_by_whichever_run_comes_next() -> None:
+    """DRV-17, GEN-10: the note of an interrupted run is all that differs from a finished host."""
+    noted = {NOTE: file(json.dumps({"units": ["nvidia-dcgm.service"]}))}
+    interrupted = {**RUNS_NEW, "files": {**RUNS_NEW["files"], **noted}}
+    states = {"done": (RUNS_NEW, {}, 0), "interrupted": (interrupted, {}, 0)}
+    assert Host("done", states).says("__nvidia_driver_start_due") is False
+    assert Host("interrupted", states).says("__nvidia_driver_start_due") is True
+
+
+def test_what_runs_is_noted_beside_what_an_interrupted_run_stopped() -> None:
+    """DRV-17: the driver's own services and those that hold the GPUs beside them."""
+    noted = {NOTE: file(json.dumps({"units": ["nvidia-dcgm.service"]}))}
+    units = {"nvidia-dcgm.service": {"LoadState": "loaded", "ActiveState": "inactive"}}
+    found = {**INSTALLED, "files": {**INSTALLED["files"], **noted}, "units": units}
+    record = Host("x", {"x": (found, {}, 0)}).says("__nvidia_driver_stopped_record")
+    assert record["units"] == ["nvidia-dcgm.service", "nvidia-persistenced.service"]
 
 
 def test_every_note_is_taken_here_too() -> None:

@@ -43,6 +43,13 @@ class InUse(StrEnum):
     FORCE = "force"
 
 
+class Activation(StrEnum):
+    """How another driver takes over from a loaded one."""
+
+    REBOOT = "reboot"
+    RELOAD = "reload"
+
+
 @record
 class Runfile:
     """The vendor's installer."""
@@ -63,6 +70,7 @@ class Driver:
     at: Pointer
     secure_boot: SecureBoot = SecureBoot.REFUSE
     in_use: InUse = InUse.REFUSE
+    activation: Activation = Activation.REBOOT
     runfile: Runfile | None = None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpugen.components import Component, Options
 from gpugen.components.driver.packages import Names, module_stream, package_names
-from gpugen.model.driver import Driver, DriverMethod, KernelModules
+from gpugen.model.driver import Activation, Driver, DriverMethod, KernelModules
 from gpugen.model.plan import Contribution
 from gpugen.model.spec import ClusterSpec, NodePool
 
@@ -42,6 +42,7 @@ def _variables(pool: NodePool, kubelet_root: str) -> dict[str, Any]:
         "nvidia_driver_modules": "open" if is_open else "proprietary",
         "nvidia_driver_secure_boot": str(driver.secure_boot),
         "nvidia_driver_in_use": str(driver.in_use),
+        **_activation(driver),
         **_installer(driver),
         **_stream_variables(module_stream(pool, driver.branch, is_open=is_open)),
         **_package_variables(names),
@@ -51,6 +52,11 @@ def _variables(pool: NodePool, kubelet_root: str) -> dict[str, Any]:
 
 def _stream_variables(stream: str) -> dict[str, str]:
     return {"nvidia_driver_stream": stream} if stream else {}
+
+
+def _activation(driver: Driver) -> dict[str, str]:
+    is_default = driver.activation is Activation.REBOOT
+    return {} if is_default else {"nvidia_driver_activation": str(driver.activation)}
 
 
 def _installer(driver: Driver) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from gpugen.checks import Problem, check
 from gpugen.components.driver import uses_open_modules
 from gpugen.components.driver.packages import UnknownPackagesError, package_names
 from gpugen.host_places import host_setting
-from gpugen.model.driver import DriverMethod, InUse, SecureBoot
+from gpugen.model.driver import Activation, DriverMethod, InUse, SecureBoot
 from gpugen.model.spec import ClusterSpec
 
 
@@ -106,6 +106,7 @@ def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
             ("driver", "secureBoot"): (is_none and driver.secure_boot is not SecureBoot.REFUSE)
             or (is_built and driver.secure_boot is SecureBoot.MOK),
             ("driver", "inUse"): is_none and driver.in_use is not InUse.REFUSE,
+            ("driver", "activation"): is_none and driver.activation is not Activation.REBOOT,
             ("allowKernelChange",): is_none and pool.host.allow_kernel_change,
         }
         for path, has_no_effect in stated.items():
