@@ -46,7 +46,7 @@ def remove(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
         given = play(spec, name, last, hosts=CONTROL_PLANE, facts=True, rolls=True)
         found.append({**given, "serial": 1})
     hosts = [role for role in ordered if role != SCHEDULER]
-    reads = ("gpugen_runs_node", "gpugen_lost")
+    reads = ("gpugen_runs_node", "gpugen_away", "gpugen_lost")
     found.append(play(spec, "Remove, batch by batch", _removal(hosts), rolls=True, reads=reads))
     return found
 
@@ -81,8 +81,8 @@ def _word() -> Task:
     asked = demand(
         "Refuse to remove anything without a word",
         ["gpugen_remove | default(false) | bool", DRAINS],
-        "removal empties the node and takes away what gpugen installed there, the driver too; say "
-        "-e gpugen_remove=true, and skip no tag",
+        "removal empties the node and takes the driver away; "
+        "say -e gpugen_remove=true, and skip no tag",
     )
     return {**asked, "tags": ["always"]}
 

@@ -24,17 +24,17 @@ WORD = f"{{{{ (gpugen_allow_disruption | bool) and {DRAINS} }}}}"
 HERE = "{{ lookup('ansible.builtin.file', '/etc/machine-id', errors='ignore') }}"
 WORKS = "{{ ansible_run_tags | difference(['preflight']) | length > 0 }}"
 OWNS = f"{{{{ ansible_run_tags | intersect(['all', 'tagged', '{NODE}']) | length > 0 }}}}"
-LOST = (
-    "{{ ansible_play_hosts_all | difference(ansible_play_hosts) | map('extract', hostvars)"
-    " | selectattr('gpugen_is_judged', 'defined') | map(attribute='inventory_hostname') }}"
-)
+AWAY = "{{ ansible_play_hosts_all | difference(ansible_play_hosts) | map('extract', hostvars) }}"
+JUDGED = "selectattr('gpugen_is_judged', 'defined') | map(attribute='inventory_hostname')"
+LOST = f"{{{{ gpugen_away | {JUDGED} }}}}"
 VARIABLES = {
     "gpugen_reasons": REASONS,  # why the host must be empty
     "gpugen_may_interrupt": WORD,  # not for who skips the drain
     "gpugen_here": HERE,  # the machine that the play runs on
     "gpugen_works": WORKS,  # not for who only judges
     "gpugen_runs_node": OWNS,  # by --tags
-    "gpugen_lost": LOST,  # hosts that answered when they were judged, and no more
+    "gpugen_away": AWAY,  # hosts that failed, or do not answer
+    "gpugen_lost": LOST,  # those that answered when they were judged
 }
 
 
@@ -105,14 +105,12 @@ def guards() -> list[Task]:
     lost = demand(
         "Stop behind a host that ceased to answer in its turn",
         "gpugen_lost | length == 0",
-        "{{ gpugen_lost | join(', ') }} does not answer any more and may be half changed; "
-        "no further host is touched. Repair it, then run the same again",
+        "{{ gpugen_lost | join(', ') }} ceased to answer, half changed perhaps; repair, run again",
     )
     seen = demand(
         "Refuse a host that this run has not judged",
         "gpugen_is_judged | default(false)",
-        "it was not judged, so nobody knows what a change would interrupt; "
-        "run without --skip-tags preflight",
+        "not judged, so nobody knows what a change interrupts; run without --skip-tags preflight",
     )
     return [{**lost, "run_once": True, "tags": ["always"]}, {**seen, "tags": ["always"]}]
 

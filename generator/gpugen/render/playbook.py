@@ -29,7 +29,7 @@ AFTER_REBOOT = (
     *(("nvidia_dcgm", "converge"), ("cuda_toolkit", "converge"), ("gpu_tuning", "converge")),
 )
 ASKS = ("gpugen_reasons", "gpugen_may_interrupt")
-WORKS = (*ASKS, "gpugen_here", "gpugen_works", "gpugen_runs_node", "gpugen_lost")
+WORKS = (*ASKS, "gpugen_here", "gpugen_works", "gpugen_runs_node", "gpugen_away", "gpugen_lost")
 ALWAYS = "always"  # tag of what all roles share: a role's own would let --skip-tags skip it
 SAY_IT = "say -e gpugen_allow_disruption=true, or rollout.allowDisruption"
 
