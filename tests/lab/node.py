@@ -24,6 +24,7 @@ PROFILES = (  # in the order of NVML_GPU_INSTANCE_PROFILE_*; nvml.h of NVIDIA/go
     *("1_SLICE_GFX", "2_SLICE_GFX", "4_SLICE_GFX", "1_SLICE_NO_ME", "2_SLICE_NO_ME"),
     *("1_SLICE_ALL_ME", "2_SLICE_ALL_ME", "3_SLICE_GFX"),
 )
+SWITCHED = {"switch", "switch-or-direct", "switch5"}  # switches in the node: a fabric without name
 UNLIMITED = 99
 SOME_DRIVER, SOME_CUDA = "580.178.04", "13.0"  # where the spec leaves the driver to the host
 
@@ -103,6 +104,8 @@ def _lines(node: Node) -> Iterator[str]:
     yield f"pci {_device(board)}"
     if gpu.imex in {"nvl", "multi-node"}:
         yield "fabric rack"
+    elif gpu.nvlink in SWITCHED and major >= 9:  # boards before Hopper do not tell
+        yield "fabric -"
     if gpu.is_mig_capable:
         # A change of the mode resets the GPU on Ampere; newer ones need none.
         slices = gpu.geometry.compute_slices if gpu.geometry else 7
@@ -120,7 +123,7 @@ def _profiles(geometry: MigGeometry, board: Board) -> Iterator[str]:
             *(profile.max_count, figures.memory_mib, figures.multiprocessors),
             _engines(profile.engines, 0),
             ",".join(map(str, profile.starts)),
-            ",".join(map(str, profile.compute_instances)),
+            ",".join(map(str, profile.compute_instances or (profile.compute,))),
         ]
         yield "profile " + " ".join(map(str, columns))
 

@@ -28,6 +28,15 @@ GEOMETRY = f"""
     profiles: {{"1g.24gb": {PROFILE}}}
     source: [measured on gpu-01]
 """
+NAMED_WRONG = """
+    computeSlices: 2
+    memorySlices: 2
+    placementUnits: 2
+    nvmlTotalMib: 32768
+    profiles: {"1g.24gb":
+      {memoryMib: 16128, compute: 1, memorySlices: 1, size: 1, starts: [0, 1], maxCount: 2}}
+    source: [measured on gpu-01]
+"""
 DOCS = Path(__file__).parents[2] / "docs" / "catalog.md"
 
 
@@ -116,6 +125,7 @@ WRONG = {
     ],
     f"migGeometries:\n  ours:{GEOMETRY.replace('[0, 1]', '[0, 2]')}": [("catalog-geometry", 6, 78)],
     f"migGeometries:\n  ours:{GEOMETRY.replace('1g.', '2g.')}": [("catalog-geometry", 6, 37)],
+    f"migGeometries:\n  ours:{NAMED_WRONG}": [("catalog-geometry", 8, 8)],
     "gpus:\n  ours: yes\n": [("spec-ambiguous-scalar", 2, 9)],
     "gpus:\n  a: {}\n  a: {}\n": [("spec-duplicate-key", 3, 3)],
     "": [("spec-empty", 1, 1)],

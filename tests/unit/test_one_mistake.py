@@ -82,6 +82,15 @@ def test_renaming_is_advised_where_it_makes_a_label_short_enough(
     assert any(f.id == "mig-product-label-too-long" for f in found) != is_cured
 
 
+@pytest.mark.parametrize(("version", "is_refused"), [("0.19.3", True), ("0.20.0", False)])
+def test_mps_grants_several_units_from_a_version_on(version: str, is_refused: bool) -> None:
+    sharing = shared("mps", failRequestsGreaterThanOne=False)
+    data = pools.spec_of(pools.catalog().gpu(A100), 4, sharing=sharing)
+    data["components"] = {"device-plugin": {"version": version}}
+    found = {finding.id for finding in pools.errors(data)}
+    assert found == ({"sharing-mps-always-fails-requests"} if is_refused else set())
+
+
 def test_instances_that_do_not_fit_are_spelled_once() -> None:
     entry = {"gpus": "all", "profiles": {"3g.20gb": 3}}
     (found,) = pools.errors(pools.spec_of(pools.catalog().gpu(A100), 4, mig=cut("mixed", entry)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from gpugen.mig.names import meant_profile, memory_gb
+
 Row: TypeAlias = Mapping[str, Any]
 Contradiction: TypeAlias = tuple[tuple[str | int, ...], str]  # where in the row, what
 
@@ -22,6 +24,7 @@ def contradictions(row: Row) -> Iterator[Contradiction]:
 
 def _of_profile(row: Row, name: str, profile: Row) -> Iterator[Contradiction]:
     yield from _of_slices(row, name, profile)
+    yield from _of_memory(row, name, profile)
     for index, start in enumerate(profile["starts"]):
         end = start + profile["size"]
         if end > row["placementUnits"]:
@@ -31,6 +34,16 @@ def _of_profile(row: Row, name: str, profile: Row) -> Iterator[Contradiction]:
         if compute > profile["compute"]:
             message = f"an instance of {profile['compute']} compute slices cannot hold {compute}"
             yield ("computeInstances", index), message
+
+
+def _of_memory(row: Row, name: str, profile: Row) -> Iterator[Contradiction]:
+    """Yield where the programs, which make names up from memory, would use another name."""
+    memory, total = profile.get("memoryMib"), row.get("nvmlTotalMib")
+    meant = meant_profile(name)
+    if not (memory and total and meant) or memory_gb(memory, total) == meant.gb:
+        return
+    text = f"of {total} MiB this is {memory_gb(memory, total)}gb to the programs, not {meant.gb}gb"
+    yield ("memoryMib",), text
 
 
 def _of_slices(row: Row, name: str, profile: Row) -> Iterator[Contradiction]:

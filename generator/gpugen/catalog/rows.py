@@ -21,6 +21,16 @@ from gpugen.model.record import replaced
 Row: TypeAlias = Mapping[str, Any]
 NOTHING: Row = {}
 VENDOR = "10DE"
+_FAMILIES = {
+    3: "kepler",
+    5: "maxwell",
+    6: "pascal",
+    7: "volta",
+    8: "ampere",
+    9: "hopper",
+    10: "blackwell",
+    12: "blackwell",
+}
 
 
 def gfd_product(nvml_name: str) -> str:
@@ -29,6 +39,17 @@ def gfd_product(nvml_name: str) -> str:
     Source: NVIDIA/k8s-device-plugin v0.20.0 internal/lm/resource.go.
     """
     return re.sub(r" +", "-", re.sub(r"[^A-Za-z0-9\-_. ]", "", nvml_name).strip())
+
+
+def gfd_family(major: int, minor: int) -> str:
+    """Return ``nvidia.com/gpu.family`` of a compute capability.
+
+    Source: NVIDIA/k8s-device-plugin v0.19.3 internal/lm/resource.go.
+    """
+    later = {7: (5, "turing"), 8: (9, "ada-lovelace")}
+    if major in later and minor >= later[major][0]:
+        return later[major][1]
+    return _FAMILIES.get(major, "undefined")
 
 
 def profile(name: str, row: Row) -> MigProfile:
@@ -102,7 +123,7 @@ def gpu(id: str, row: Row, board_geometry: MigGeometry | None) -> GpuModel:
         product=row["product"],
         nvml_names=names,
         gfd_product=products[0] if len(products) == 1 else "",
-        family=row.get("gfdFamily", row["architecture"]),
+        family=row.get("gfdFamily") or gfd_family(int(major), int(minor)),
         architecture=row["architecture"],
         compute_capability=(int(major), int(minor)),
         pci_devices=devices,

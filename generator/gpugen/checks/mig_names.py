@@ -22,7 +22,7 @@ def not_advertised(spec: ClusterSpec) -> Iterator[Problem]:
     mig-1g.5gb, and 1c.3g.20gb as mig-3g.20gb. Only under the strategy mixed: single has one name.
     Source: k8s-device-plugin v0.19.3, observed.
     """
-    version = _plugin_version(spec)
+    version = plugin_version(spec)
     for pool, entry, geometry in cut_entries(spec):
         if pool.mig.strategy is not MigStrategy.MIXED:
             continue
@@ -68,6 +68,7 @@ def label_too_long(spec: ClusterSpec) -> Iterator[Problem]:
                 break
 
 
-def _plugin_version(spec: ClusterSpec) -> str:
+def plugin_version(spec: ClusterSpec) -> str:
+    """Return the version of the device plugin that runs: the spec's, else the release's."""
     tag = spec.release.images["device-plugin"]["tag"].removeprefix("v")
     return str(spec.options.get("device-plugin", {}).get("version") or tag)

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 from gpugen import mig
 from gpugen.checks import Problem, check
+from gpugen.checks.mig_names import plugin_version
 from gpugen.devices import WHOLE_GPU, count_devices
 from gpugen.model.spec import ClusterSpec, MigStrategy, NodePool, SharingMode
 from gpugen.resources import SHARED_SUFFIX
+from gpugen.versions import parts
 
 VOLTA = (7, 0)
+MPS_MAY_GRANT_SEVERAL = (0, 20, 0)  # device plugin in which failRequestsGreaterThanOne may be false
 MPS_CEILING = 48
 MPS_CEILING_BEFORE_TURING = 16
 
@@ -103,15 +106,18 @@ def mps_too_old(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("sharing-mps-always-fails-requests", "GG-05")
 def mps_fails_requests(spec: ClusterSpec) -> Iterator[Problem]:
-    """With MPS the plugin always refuses requests for more than one unit.
+    """With MPS the plugin always refuses requests for more than one unit, before v0.20.0.
 
-    It may be turned off from v0.20.0 on. Source: k8s-device-plugin v0.19.3, api/config/v1.
+    Source: k8s-device-plugin v0.19.3 and v0.20.0, api/config/v1; both observed.
     """
+    if parts(version := plugin_version(spec)) >= MPS_MAY_GRANT_SEVERAL:
+        return
     for pool in _mps_that_serves(spec):
         if not pool.sharing.fail_requests_greater_than_one:
             yield (
                 pool.sharing.at / "failRequestsGreaterThanOne",
-                "MPS refuses requests for more than one unit; false has no effect",
+                f"with MPS device plugin {version} refuses requests for more than one unit;"
+                " false has no effect",
                 "leave failRequestsGreaterThanOne out",
             )
 
