@@ -125,7 +125,7 @@ WRONG = {
     ],
     f"migGeometries:\n  ours:{GEOMETRY.replace('[0, 1]', '[0, 2]')}": [("catalog-geometry", 6, 78)],
     f"migGeometries:\n  ours:{GEOMETRY.replace('1g.', '2g.')}": [("catalog-geometry", 6, 37)],
-    f"migGeometries:\n  ours:{NAMED_WRONG}": [("catalog-geometry", 8, 8)],
+    f"migGeometries:\n  ours:{NAMED_WRONG}": [("catalog-geometry", 8, 19)],
     "gpus:\n  ours: yes\n": [("spec-ambiguous-scalar", 2, 9)],
     "gpus:\n  a: {}\n  a: {}\n": [("spec-duplicate-key", 3, 3)],
     "": [("spec-empty", 1, 1)],
