@@ -71,7 +71,10 @@ def _labels(spec: ClusterSpec, plan: Plan, pool: NodePool) -> dict[str, str]:
     if "gpu-feature-discovery" in spec.options:
         labels |= _kept(pool.prediction.labels)
     discovery = spec.options.get("node-feature-discovery", {})
-    if discovery.get("worker") and "pci" in discovery["sources"]:
+    is_ours = (
+        discovery.get("mode") == "own"
+    )  # the labels of another's worker are its owner's choice
+    if is_ours and discovery["worker"] and "pci" in discovery["sources"]:
         labels[NVIDIA_PCI] = "true"
     return dict(sorted(labels.items()))
 

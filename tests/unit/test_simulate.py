@@ -90,6 +90,12 @@ def test_a_component_that_is_off_leaves_nothing() -> None:
     assert simulated()[0]["status"]["allocatable"]["nvidia.com/gpu"] == "4"
 
 
+def test_what_another_feature_discovery_finds_is_not_foretold() -> None:
+    (node, *_) = simulated({"/components/node-feature-discovery": {"mode": "existing"}})
+    assert "nvidia.com/gpu.product" in node["metadata"]["labels"]
+    assert NVIDIA_PCI not in node["metadata"]["labels"]
+
+
 def test_a_label_that_no_node_can_carry_is_left_out() -> None:
     (node, *_) = simulated(
         {

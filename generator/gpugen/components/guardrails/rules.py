@@ -84,7 +84,7 @@ def certain(facts: Facts) -> Iterator[Rule]:
 
 
 def _unknown_resource(facts: Facts) -> Rule:
-    has = cel.literal(f". It has {facts.overview}")
+    has = cel.literal(f". It has {facts.overview}" if facts.overview else "")
     hints = [
         f"(variables.containers.exists(c, {cel.literal(wrong)} in {cel.LIMITS})"
         f" ? {cel.literal(f'. For {wrong} ask for {right}')} : '')"

@@ -1,0 +1,79 @@
+"""Checks of what the containers of components ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from gpugen.checks import Problem, check
+from gpugen.model.finding import Pointer
+from gpugen.model.spec import ClusterSpec
+
+NAMES = ("cpu", "memory", "ephemeral-storage")
+REQUESTS, LIMITS = "requests", "limits"
+_DECIMAL, _BINARY = "kMGT", "KMGT"
+_FACTORS = {
+    "": Decimal(1),
+    "m": Decimal("0.001"),
+    **{letter: Decimal(1000) ** n for n, letter in enumerate(_DECIMAL, 1)},
+    **{f"{letter}i": Decimal(1024) ** n for n, letter in enumerate(_BINARY, 1)},
+}
+
+
+@check("component-resources-wrong")
+def resources(spec: ClusterSpec) -> Iterator[Problem]:
+    """The API server refuses a container that requests more than its limit, or half a byte.
+
+    Only processors, memory and storage are anything to our programs. A GPU they would take away
+    from workloads, or wait for it themselves: they see GPUs without asking.
+    Source: kubernetes v1.36.3, pkg/apis/core/validation, ValidateContainerResourceRequirements;
+    observed with kube-apiserver.
+    """
+    for name, options in spec.options.items():
+        at = spec.at / "components" / name / "resources"
+        for where, amounts in _containers(options.get("resources", {}), at):
+            for kind, values in amounts.items():
+                for resource, text in values.items():
+                    fault = _fault(kind, resource, text, amounts.get(LIMITS, {}))
+                    if fault:
+                        yield (where / kind / resource, *fault)
+
+
+def _containers(
+    stated: Mapping[str, Any], at: Pointer
+) -> Iterator[tuple[Pointer, Mapping[str, Mapping[str, str]]]]:
+    """Yield the amounts of each container: those of the only one, or by program."""
+    if stated.keys() <= {REQUESTS, LIMITS}:
+        yield at, stated
+        return
+    for program, amounts in stated.items():
+        yield at / program, amounts
+
+
+def _fault(
+    kind: str, resource: str, text: str, limits: Mapping[str, str]
+) -> tuple[str, str] | None:
+    """Return message and hint, None where the API server takes the amount."""
+    if resource not in NAMES:
+        return (
+            f"{kind} names {resource}, of which gpugen's programs use nothing",
+            f"leave it out; {', '.join(NAMES)} can be stated",
+        )
+    if resource != "cpu" and _amount(text) % 1:
+        return (
+            f"{kind}.{resource} is {text}, which is no whole number of bytes",
+            f"for mebibytes write {text.rstrip('m')}Mi",
+        )
+    if kind == REQUESTS and resource in limits and _amount(text) > _amount(limits[resource]):
+        return (
+            f"requests.{resource} {text} is more than limits.{resource} {limits[resource]}",
+            "lower the request or raise the limit",
+        )
+    return None
+
+
+def _amount(text: str) -> Decimal:
+    """Return a quantity's amount in units or bytes."""
+    number = text.rstrip("mkKMGTi")
+    return Decimal(number) * _FACTORS[text[len(number) :]]
