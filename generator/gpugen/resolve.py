@@ -98,13 +98,11 @@ class _Resolver:
         try:
             return find(key)
         except UnknownRow as unknown:
-            near = " or ".join(repr(name) for name in unknown.close)
-            hint = f"did you mean {near}? " if near else ""
             self.findings.append(
                 Finding(
                     f"unknown-{unknown.kind}",
-                    f"no {unknown.kind.replace('-', ' ')} {key!r} in the catalogue",
-                    f"{hint}'gpugen catalog {unknown.section}' lists them",
+                    f"no {unknown.word} {key!r} in the catalogue",
+                    f"{unknown.meant} 'gpugen catalog {unknown.section}' lists them".lstrip(),
                     at,
                 )
             )

@@ -68,13 +68,16 @@ def compare(
         return look(wanted, out, cluster, inputs, spec_source).survey.changes
 
 
-def diff(tree: Tree, out: Path, cluster: str) -> Iterator[str]:
-    """Yield ``compare`` as a unified diff, lines without line ends; control characters escaped."""
+def diff(tree: Tree, out: Path, cluster: str, shown: str = "") -> Iterator[str]:
+    """Yield ``compare`` as a unified diff, lines without line ends; control characters escaped.
+
+    shown: what paths begin with; by default the cluster's name.
+    """
     wanted = dict(tree)
     with _reported(out, cluster, "read"):
         changes = look(wanted, out, cluster, None, None).survey.changes
         with cluster_folder(out, cluster) as root:
-            yield from differences.unified(cluster, changes, root, wanted)
+            yield from differences.unified(shown or cluster, changes, root, wanted)
 
 
 def write(

@@ -50,6 +50,68 @@ def test_minimal_spec_is_clean() -> None:
     assert judge({}) == []
 
 
+def test_one_place_is_one_finding_however_many_pools_it_concerns() -> None:
+    pools = {
+        f"/pools/{n}": {
+            "name": f"p{n}",
+            "gpu": {"model": "l4", "count": 1},
+            "hosts": [f"p{n}.lab.example"],
+        }
+        for n in range(6)
+    }
+    (finding,) = judge({**pools, "/hostDefaults/dcgm": {"mode": "masked", "version": "4.5.3"}})
+    assert finding.message == (
+        "pool 'p0' keeps DCGM's service off, so its version has no effect; likewise 'p1', 'p2',"
+        " 'p3' and 2 more"
+    )
+
+
+@pytest.mark.parametrize(
+    ("address", "hint"),
+    [
+        ("10.20.0.317", "write four numbers from 0 to 255, such as 10.20.0.17"),
+        (
+            "10.20.0.17:22",
+            "write address: 10.20.0.17, and the port as variables: {ansible_port: 22}",
+        ),
+        ("2001:db8::17::1", "write it as RFC 4291 has it, such as 2001:db8::17"),
+    ],
+)
+def test_the_hint_for_an_address_fits_the_slip(address: str, hint: str) -> None:
+    (finding,) = judge({"/pools/0/hosts/0": {"name": "gpu-01.lab.example", "address": address}})
+    assert finding.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("pointer", "value", "message", "hint"),
+    [
+        (
+            "/hostDefaults/os",
+            "debian13",
+            "no operating system 'debian13'",
+            "did you mean debian-13? ",
+        ),
+        ("/hostDefaults/os", "debian-14", "no operating", "did you mean debian-13 or debian-12? "),
+        (
+            "/kubernetes/version",
+            "1.29",
+            "no Kubernetes version",
+            "did you mean one of 1.33, 1.34, ",
+        ),
+        ("/pools/0/gpu/model", "zzz", "no GPU model 'zzz'", "'gpugen catalog gpus' lists them"),
+    ],
+)
+def test_unknown_names_get_those_that_are_of_use(
+    pointer: str, value: str, message: str, hint: str
+) -> None:
+    data = yaml.safe_load((CASES / "minimal.yaml").read_text())
+    put(data, Pointer(pointer).parts, value)
+    spec, (finding,) = resolve(data, Catalog(), "inventories/minimal/cluster.yaml")
+    assert spec is None
+    assert finding.message.startswith(message)
+    assert finding.hint.startswith(hint)
+
+
 @pytest.mark.parametrize("id", sorted(ALL))
 def test_check(id: str) -> None:
     path = CASES / f"{id}.yaml"

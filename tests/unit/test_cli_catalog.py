@@ -55,7 +55,7 @@ def test_rows_of_the_repository_are_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("gpus", "a100"), "did you mean a100-"),
+        (("gpus", "a100"), "did you mean one of a100-"),
         (("distributions", "kubadm"), "did you mean kubeadm?"),
         (("gpus", "zzz"), "'gpugen catalog gpus' lists them"),
         (("gpu",), "'gpu' is not one of 'gpus', 'mig'"),

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from commands import ROOT, gpugen
 from gpugen.cli.explain import findings
@@ -73,6 +74,16 @@ def test_a_value_names_what_it_overrode() -> None:
     )
 
 
+def test_a_cluster_alone_shows_all_that_it_states() -> None:
+    answer = gpugen("explain", "berlin-b")
+    assert answer.code == 0, answer.err
+    values, _, places = answer.out.partition("\n# ")
+    assert yaml.safe_load(values)["name"] == "berlin-b"
+    assert re.search(r"^# hostDefaults\.os \.+ inventories/_layers/berlin\.yaml:", answer.out, re.M)
+    columns = {line.index(" inventories/") for line in places.splitlines()[1:]}
+    assert len(columns) == 1, "places stand below one another"
+
+
 @pytest.mark.parametrize(
     ("cluster", "path", "said"),
     [
@@ -83,6 +94,9 @@ def test_a_value_names_what_it_overrode() -> None:
         ("lab", "pools.inference.labels.lab.example/tier", ": batch\n# pools.inference.labels"),
         ("lab", "pools.0.mig.layout.1.profiles.3g.20gb", "3g.20gb: 1\n# pools.0"),
         ("fleet-edge", "pools.site-south.hosts.south-05.edge.example.address", '"10.40.5.15"'),
+        ("lab", "/pools/0/mig/layout/1/profiles", '  "3g.20gb": 1\n'),
+        ("lab", "/pools/1/labels/lab.example~1tier", ": batch\n# /pools/1/labels"),
+        ("lab", "pools[0].gpu", "  model: a100-sxm4-40gb\n"),
     ],
 )
 def test_paths_reach_everything(cluster: str, path: str, said: str) -> None:
@@ -103,6 +117,8 @@ def test_paths_reach_everything(cluster: str, path: str, said: str) -> None:
         (("lab", "pools.notebooks.mig.layout.7"), "pools.0.mig.layout has 2 items"),
         (("lab", "name.x"), "name is a value"),
         (("labb", "name"), "did you mean 'lab'?"),
+        (("labb",), "did you mean lab"),
+        (("driver.inUse",), "did you mean hostDefaults.driver.inUse or pools.host.driver.inUse?"),
     ],
     ids=" ".join,
 )

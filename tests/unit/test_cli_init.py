@@ -110,7 +110,7 @@ def test_requirement_cannot_become_shell(text: str) -> None:
     [
         (("--cluster", "A_b"), "'A_b' is not at most 40 lower-case letters"),
         (("--cluster", "../up"), "'../up' is not at most 40 lower-case letters"),
-        (("--model", "h100"), "did you mean h100-"),
+        (("--model", "h100"), "did you mean one of h100-"),
         (("--model", "zzz"), "'gpugen catalog gpus' lists them"),
         (("--hosts", "a b"), "'a b' is not a host name"),
         (("--requirement", "a;b"), "'a;b' is not a requirement of pip"),

@@ -39,7 +39,7 @@ def test_an_unknown_profile_does_not_fit() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("check", "a100", "1g.5gb=1"), "did you mean a100-"),
+        (("check", "a100", "1g.5gb=1"), "did you mean one of a100-"),
         (("check", "t4", "1g.5gb=1"), "t4 cannot be cut: it has no MIG"),
         (("list", "h20-3e"), "the MIG profiles are not documented"),
         (("check", A100, "1g.5gb"), "'1g.5gb' is not PROFILE=COUNT"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,34 @@ def test_the_output_of_a_spec_that_is_gone(root: Path) -> None:
     assert (root / "out/lab").is_dir()
     assert gpugen("render", "--prune", cwd=root).code == 0
     assert not (root / "out/lab").exists()
+
+
+def test_the_output_of_the_last_spec_is_pruned_too(root: Path) -> None:
+    gpugen("render", "--quiet", cwd=root)
+    (root / SPEC).unlink()
+    assert "out/lab has no spec any more" in gpugen("render", cwd=root).err
+    assert gpugen("render", "--check", cwd=root).code == 3
+    answer = gpugen("render", "--prune", cwd=root)
+    assert (answer.code, "lab: " in answer.err) == (0, True)
+    assert not (root / "out/lab").exists()
+    assert gpugen("render", "--prune", cwd=root).code == 2
+
+
+def test_a_diff_can_be_applied_from_the_root(root: Path) -> None:
+    gpugen("render", "--quiet", cwd=root)
+    edit(root, "count: 1", "count: 2")
+    patch = gpugen("render", "--diff", cwd=root).out
+    assert "--- a/out/lab/ansible/inventory/group_vars/pool_l4.yml\n" in patch
+    subprocess.run(["git", "apply", "-"], input=patch.encode(), cwd=root, check=True)
+    assert "nvidia.com/gpu: 2" in gpugen("render", "--diff", cwd=root).err + patch
+    answer = gpugen("render", "--force", cwd=root)
+    assert answer.err == "lab: unchanged, index renewed\n"
+
+
+def test_warnings_alone_do_not_say_that_nothing_was_written(root: Path) -> None:
+    edit(root, '"1.36"', '"1.34"')
+    assert gpugen("render", "--quiet", cwd=root).err.endswith("\n1 warning\n")
+    assert gpugen("render", "--check", cwd=root).err.endswith("\n1 warning\n")
 
 
 def test_out_is_elsewhere(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -146,6 +146,68 @@ def test_the_base_is_valid() -> None:
             "the key 'a b' is not what is wanted: a Kubernetes label key such as example.com/team",
             "write a-b",
         ),
+        (
+            {"/pools/0/gpu/count": 72},
+            "/pools/0/gpu/count",
+            "count is 72; wanted is 1 to 16",
+            "write 1 to 16",
+        ),
+        (
+            {"/drain": {"timeout": 30}},
+            "/drain/timeout",
+            "timeout: text is wanted, this is the number 30",
+            "write 30s or 30m",
+        ),
+        (
+            {"/drain": {"timeout": "30 minutes"}},
+            "/drain/timeout",
+            "timeout is the text '30 minutes'; wanted is a duration such as 30s, 5m or 1h",
+            'write "30m"',
+        ),
+        (
+            {"/components/dcgm-exporter": {"interval": "1m"}},
+            "/components/dcgm-exporter/interval",
+            "interval is the text '1m'; wanted is seconds from 1s to 120s, such as 15s",
+            'write "60s"',
+        ),
+        (
+            {"/hostDefaults/tuning": {"powerLimitWatts": "200W"}},
+            "/hostDefaults/tuning/powerLimitWatts",
+            "powerLimitWatts: a whole number is wanted, this is the text '200W'",
+            "write 200",
+        ),
+        (
+            {"/hostDefaults/tuning": {"hugepages": {"2Mi": "16Gi"}}},
+            "/hostDefaults/tuning/hugepages/2Mi",
+            "2Mi: a whole number is wanted, this is the text '16Gi'",
+            "write a whole number such as 1024",
+        ),
+        (
+            {"/pools/0/mig/layout/0/gpus": "0-3"},
+            "/pools/0/mig/layout/0/gpus",
+            "gpus: the word all, or a list of GPU indices such as [0, 1] is wanted, this is the"
+            " text '0-3'",
+            "name each GPU: [0, 1, 2, 3]",
+        ),
+        (
+            {"/pools/1/hosts/0": "t4-[0001:9999999].x"},
+            "/pools/1/hosts/0",
+            "an entry of hosts is the text 't4-[0001:9999999].x'; wanted is a host name, or an"
+            " Ansible range of them such as gpu-[01:16].lab.example",
+            "write at most 6 digits on each side of a range, such as [0001:1200]",
+        ),
+        (
+            {"/pools/1/hosts/0": {"name": "t4", "address": "10.20.0.17/24"}},
+            "/pools/1/hosts/0/address",
+            "address is the text '10.20.0.17/24'; wanted is an IP address or a host name",
+            'write "10.20.0.17"; the length of the network is left out',
+        ),
+        (
+            {"/pools/1/sharing": {"mode": "mps", "resources": {"nvidia.com/gpu": 1}}},
+            "/pools/1/sharing/resources/nvidia.com~1gpu",
+            "nvidia.com/gpu is 1; wanted is 2 to 1000 replicas",
+            "write at least 2, or leave the resource out: what is not named is not shared",
+        ),
     ],
 )
 def test_words(changes: dict[str, Any], at: str, message: str, hint: str) -> None:

@@ -57,8 +57,21 @@ class UnknownRow(KeyError):  # noqa: N818 says what happened, like FileNotFoundE
         self.close = close
 
     def __str__(self) -> str:
-        meant = f"; did you mean {' or '.join(self.close)}?" if self.close else ""
-        return f"the catalogue has no {self.kind.replace('-', ' ')} {self.id!r}{meant}"
+        meant = f"; {self.meant}" if self.close else ""
+        return f"the catalogue has no {self.word} {self.id!r}{meant}"
+
+    @property
+    def word(self) -> str:
+        """The kind as it stands in a sentence."""
+        word = self.kind.replace("-", " ")
+        return word.replace("gpu", "GPU").replace("kubernetes", "Kubernetes")
+
+    @property
+    def meant(self) -> str:
+        """A question with the ids that may be meant, or all of them; empty where none is."""
+        if len(self.close) > 3:
+            return f"did you mean one of {', '.join(self.close)}?"
+        return f"did you mean {' or '.join(self.close)}?" if self.close else ""
 
 
 class Catalog:

@@ -24,13 +24,25 @@ def similar(section: str, wanted: str, ids: Iterable[str]) -> tuple[str, ...]:
     named = _boards_named(wanted) if section == "gpus" else []
     if spelled in known:
         return (spelled,)
+    if same := [name for name in known if _squash(name) == _squash(wanted)]:
+        return tuple(same)
     containing = [name for name in known if spelled and spelled in name]
     containing.sort(key=lambda name: not name.startswith(spelled))
     if named or containing:
         return tuple(dict.fromkeys([*named, *containing]))[: 2 * MOST]
     if len(known) <= 2 * MOST:
         return tuple(known)
+    known = [name for name in known if _is_of_use(section, name)]
     return tuple(get_close_matches(spelled, known, n=MOST, cutoff=ALIKE))
+
+
+def _is_of_use(section: str, id: str) -> bool:
+    """Tell whether a row of ours describes what gpugen renders for, not why it does not."""
+    if section not in ("operatingSystems", "distributions"):
+        return True
+    if id not in reading.shipped_ids(section):
+        return True
+    return "\nisSupported: false\n" not in f"\n{reading.text(section, id)}"
 
 
 def _boards_named(wanted: str) -> list[str]:

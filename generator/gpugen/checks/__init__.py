@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -40,8 +40,28 @@ class Check:
         """Yield a finding per problem; none where the component that it concerns is off."""
         if self.component and self.component not in spec.options:
             return
-        for at, message, hint in self.judge(spec):
+        for at, message, hint in _once(self.judge(spec), [pool.name for pool in spec.pools]):
             yield Finding(self.id, message, hint, at, self.severity, self.at_key, self.tags)
+
+
+def _once(problems: Iterable[Problem], pools: Sequence[str]) -> Iterator[Problem]:
+    """Yield problems, those once that one place causes in several pools.
+
+    They differ by the pool's name alone; further pools are named behind the first.
+    """
+    groups: dict[tuple[str, ...], list[tuple[Problem, str]]] = {}
+    for problem in problems:
+        at, message, hint = problem
+        named = [name for name in pools if f"{name!r}" in message]
+        pool = named[0] if len(named) == 1 else ""
+        parts = [text.replace(f"{pool!r}", "''") if pool else text for text in (message, hint)]
+        groups.setdefault((at, bool(pool) * "pool", *parts), []).append((problem, pool))
+    for found in groups.values():
+        (at, message, hint), pool = found[0]
+        others = [repr(name) for _, name in found[1:] if name != pool]
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        also = f"; likewise {', '.join(others[:3])}{more}" if others else ""
+        yield at, message + also, hint
 
 
 def check(

@@ -15,10 +15,10 @@ def kubernetes_end_of_life(spec: ClusterSpec) -> Iterator[Problem]:
     """The version of Kubernetes gets no fixes any more. Source: kubernetes.io/releases."""
     support = spec.kubernetes.support
     if support.status == "end of life":
-        when = f" since {support.end_of_life}" if support.end_of_life else ""
+        when = f" on {support.end_of_life}" if support.end_of_life else ""
         yield (
             spec.kubernetes.at / "version",
-            f"Kubernetes {support.id} is past its end of life{when}",
+            f"Kubernetes {support.id} reached its end of life{when}",
             "plan the upgrade; gpugen still renders for it",
         )
 

@@ -8,15 +8,13 @@ from typing import Any
 
 from gpugen import host_ranges
 from gpugen.checks import Problem, check
+from gpugen.checks.addresses import DNS_NAME, LABEL, NUMBERS, host_lines
 from gpugen.checks.mig_names import LABEL_LIMIT
 from gpugen.host_ranges import RangeError, node_name
 from gpugen.model.finding import Pointer
 from gpugen.model.spec import ClusterSpec, HostLine
 
-_LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
-_DNS_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\Z", re.IGNORECASE)
-_NODE_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\Z")
-_NUMBERS = re.compile(r"[0-9.]+\Z")
+_NODE_NAME = re.compile(rf"{LABEL}(?:\.{LABEL})*\Z")
 _GROUPS = frozenset({"all", "ungrouped", "localhost"})
 _OWN_VARIABLES = ("gpu_", "gpugen_", "nvidia_", "cuda_", "kube_scheduler_")
 _SECRETS = ("password", "passwd", "secret", "token", "private_key", "vault")
@@ -47,7 +45,7 @@ def ranges(spec: ClusterSpec) -> Iterator[Problem]:
     Source: ansible-core 2.19, expand_hostname_range.
     """
     total = 0
-    for line in _lines(spec):
+    for line in host_lines(spec):
         try:
             total += host_ranges.count(line.pattern)
         except RangeError as fault:
@@ -109,7 +107,7 @@ def host_names(spec: ClusterSpec) -> Iterator[Problem]:
     More would fit, but the kubelet writes the name into the label kubernetes.io/hostname, too.
     The names of Ansible's own groups are no host names either.
     """
-    for line in _lines(spec):
+    for line in host_lines(spec):
         host = max(_hosts(line), key=len, default="")
         node = node_name(spec, line, host)
         if host in _GROUPS:
@@ -118,13 +116,13 @@ def host_names(spec: ClusterSpec) -> Iterator[Problem]:
                 f"{host!r} means something else to Ansible",
                 "write the host's name",
             )
-        elif host and not _DNS_NAME.match(host):
+        elif host and not DNS_NAME.match(host):
             yield (
                 _name_of(line, spec),
                 f"{host!r} is no host name",
                 "write 1 to 63 letters, digits and inner hyphens between its dots",
             )
-        elif _NUMBERS.match(host) and not line.node_name and node != host:
+        elif NUMBERS.match(host) and not line.node_name and node != host:
             yield (
                 _name_of(line, spec),
                 f"{host!r} is an address, and its node would be called {node!r}",
@@ -147,7 +145,7 @@ def host_names(spec: ClusterSpec) -> Iterator[Problem]:
 @check("hosts-range-with-own-values")
 def range_with_own_values(spec: ClusterSpec) -> Iterator[Problem]:
     """An address or a node name is one host's own; a range would give it to many."""
-    for line in _lines(spec):
+    for line in host_lines(spec):
         own = "address" if line.address else "nodeName" if line.node_name else ""
         if own and "[" in line.pattern:
             yield (
@@ -157,22 +155,10 @@ def range_with_own_values(spec: ClusterSpec) -> Iterator[Problem]:
             )
 
 
-@check("hosts-address-wrong")
-def addresses(spec: ClusterSpec) -> Iterator[Problem]:
-    """Ansible would try to resolve what looks like an address and is none."""
-    for line in _lines(spec):
-        if line.address and not _leads_somewhere(line.address):
-            yield (
-                line.at / "address",
-                f"{line.address!r} is neither an IP address nor a host name",
-                "correct it; a port belongs under variables: {ansible_port: ...}",
-            )
-
-
 @check("hosts-variable-not-free", at_key=True)
 def host_variables(spec: ClusterSpec) -> Iterator[Problem]:
     """Variables of our roles follow from the spec, and a secret does not belong into git."""
-    for line in _lines(spec):
+    for line in host_lines(spec):
         for name in line.variables:
             at = line.at / "variables" / name
             if name.startswith(_OWN_VARIABLES):
@@ -200,7 +186,7 @@ def running_variables(spec: ClusterSpec) -> Iterator[Problem]:
     A spec is data: whoever may change it must not thereby run commands where plays start. Source:
     ansible-core 2.19, connection plugin ssh; ssh_config(5), ProxyCommand.
     """
-    for line in _lines(spec):
+    for line in host_lines(spec):
         for name, value in line.variables.items():
             is_argument = name.endswith("_args") and _RUNS.search(str(value))
             if name in _ANY_PROGRAM or is_argument:
@@ -212,32 +198,12 @@ def running_variables(spec: ClusterSpec) -> Iterator[Problem]:
                 )
 
 
-def _leads_somewhere(text: str) -> bool:
-    """Tell whether a text is an IPv4 or IPv6 address, or a host name."""
-    from ipaddress import ip_address
-
-    if ":" not in text and not _NUMBERS.match(text):
-        return _DNS_NAME.match(text) is not None
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _name_of(line: HostLine, spec: ClusterSpec) -> Pointer:
     """Return where a line's host name stands: the item itself, or its ``name``."""
     stated: Any = spec.stated
     for part in line.at.parts:
         stated = stated[int(part)] if isinstance(stated, list | tuple) else stated[part]
     return line.at / "name" if isinstance(stated, dict) else line.at
-
-
-def _lines(spec: ClusterSpec) -> Iterator[HostLine]:
-    """List the lines of all pools, then those of the control plane."""
-    for pool in spec.pools:
-        yield from pool.hosts
-    yield from spec.control_plane.hosts
 
 
 def _hosts(line: HostLine) -> Iterator[str]:

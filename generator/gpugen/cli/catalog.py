@@ -16,38 +16,40 @@ from gpugen.errors import ExitCode, UsageError
 Row = Mapping[str, Any]
 
 
-def _gpu(row: Row) -> str:
-    memory = row.get("memory", {})
-    total = memory.get("nvmlMib")
+Cells = tuple[str, ...]
+
+
+def _gpu(row: Row) -> Cells:
+    total = row.get("memory", {}).get("nvmlMib")
     mig = row.get("mig", {}).get("geometry") or ("" if row.get("mig", {}).get("isCapable") else "-")
-    size = f"{total} MiB" if total else "unknown"
-    return f"{row['product']:<46} {row['architecture']:<13} {size:>11}  MIG {mig or 'undocumented'}"
+    size = f"{total or 'unknown'}{' MiB' * bool(total)}"
+    return row["product"], row["architecture"], f"{size:>10}", f"MIG {mig or 'undocumented'}"
 
 
-def _driver(row: Row) -> str:
-    known = row.get("latestKnown") or "unknown"
-    return f"{row['status']:<14} newest known {known:<12} CUDA {row.get('cuda') or 'unknown'}"
+def _driver(row: Row) -> Cells:
+    newest = f"newest known {row['latestKnown']}" if row.get("latestKnown") else "no version known"
+    cuda = f"CUDA {row['cuda']}" if row.get("cuda") else "CUDA unknown"
+    return newest, cuda, row["status"]
 
 
-def _support(row: Row) -> str:
-    word = "supported" if row["isSupported"] else "not supported"
-    return f"{word:<14} {row.get('reason') or ''}".rstrip()
+def _support(row: Row) -> Cells:
+    return "supported" if row["isSupported"] else "not supported", row.get("reason") or ""
 
 
-def _kubernetes(row: Row) -> str:
-    return f"{row['status']:<20} end of life {row.get('endOfLife') or 'unknown'}"
+def _kubernetes(row: Row) -> Cells:
+    return row["status"], f"end of life {row.get('endOfLife') or 'unknown'}"
 
 
-def _release(row: Row) -> str:
-    return ", ".join(f"{k} {v.get('tag', 'by minor')}" for k, v in row["images"].items())
+def _release(row: Row) -> Cells:
+    return (", ".join(f"{k} {v.get('tag', 'by minor')}" for k, v in row["images"].items()),)
 
 
-def _geometry(row: Row) -> str:
-    return ", ".join(row["profiles"])
+def _geometry(row: Row) -> Cells:
+    return (", ".join(row["profiles"]),)
 
 
-# word of the command line -> section of the catalogue, one line per row
-SECTIONS: Mapping[str, tuple[str, Callable[[Row], str]]] = {
+# word of the command line -> section of the catalogue, what a line says of a row
+SECTIONS: Mapping[str, tuple[str, Callable[[Row], Cells]]] = {
     "gpus": ("gpus", _gpu),
     "mig": ("migGeometries", _geometry),
     "drivers": ("drivers", _driver),
@@ -101,14 +103,16 @@ def _overview(catalog: Catalog) -> None:
 
 
 def _listing(catalog: Catalog, word: str, output: str) -> None:
-    section, line = SECTIONS[word]
+    section, cells = SECTIONS[word]
     rows = {key: catalog.row(section, key) for key in catalog.ids(section)}
     if output == "json":
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False, sort_keys=True))
         return
-    width = max(map(len, rows), default=0)
-    for key, row in rows.items():
-        click.echo(f"{key:<{width}}  {line(row)}")
+    lines = [(key, *cells(row)) for key, row in rows.items()]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        padded = (f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True))
+        click.echo("  ".join(padded).rstrip())
 
 
 def _row(catalog: Catalog, word: str, name: str, output: str) -> None:
@@ -117,10 +121,9 @@ def _row(catalog: Catalog, word: str, name: str, output: str) -> None:
     try:
         row = catalog.row(section, name)
     except UnknownRow as unknown:
-        hint = f"did you mean {' or '.join(unknown.close)}?" if unknown.close else ""
         raise UsageError(
-            f"no {unknown.kind.replace('-', ' ')} {name!r} in the catalogue",
-            hint or f"'gpugen catalog {word}' lists them",
+            f"no {unknown.word} {name!r} in the catalogue",
+            unknown.meant or f"'gpugen catalog {word}' lists them",
         ) from unknown
     if output == "json":
         click.echo(json.dumps(row, indent=2, ensure_ascii=False))

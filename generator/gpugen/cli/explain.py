@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -39,35 +40,41 @@ def command(subject: str, path: str | None, root: Path | None) -> int:
     gpugen explain mig-does-not-fit          what a finding means
     gpugen explain pools.mig.layout          a field: type, default, example
     gpugen explain lab pools.notebooks.mig   a value: where it came from, what it overrode
+    gpugen explain lab                       all that a cluster states, with its layers
     """
     if path is not None:
         _explain_value(open_workspace(root), subject, path)
     elif not _explain_finding(subject) and not _explain_field(subject):
-        near = get_close_matches(subject, [*findings(), *fields()], 3, 0.5)
-        raise UsageError(
-            f"no finding and no field {subject!r}",
-            f"did you mean {' or '.join(near)}?" if near else "for example: explain pools.gpu",
-        )
+        workspace = open_workspace(root)
+        if subject not in workspace.clusters():
+            raise _unknown_subject(subject, workspace.clusters())
+        _explain_value(workspace, subject, "")
     return ExitCode.DONE
+
+
+def _unknown_subject(subject: str, clusters: Sequence[str]) -> UsageError:
+    """Return the error for what is no finding, no field and no cluster."""
+    ending = [name for name in fields() if name.endswith(f".{subject}")]
+    near = ending[:3] or get_close_matches(subject, [*findings(), *fields(), *clusters], 3, 0.6)
+    return UsageError(
+        f"no finding, no field and no cluster {subject!r}",
+        f"did you mean {' or '.join(near)}?" if near else "for example: explain pools.gpu",
+    )
 
 
 def findings() -> dict[str, Explanation]:
     """Return id -> explanation of everything that a finding can say, sorted by id."""
     from gpugen import checks, explanations
 
-    stages = explanations.of_stages()
+    weights = dict.fromkeys(explanations.WARNINGS, Severity.WARNING)
     found = {
-        name: Explanation(text, _weight(name in explanations.WARNINGS))
-        for name, text in stages.items()
+        name: Explanation(text, weights.get(name, Severity.ERROR))
+        for name, text in explanations.of_stages().items()
     }
     for check in checks.discover():
         text = inspect.cleandoc(check.explanation)
         found[check.id] = Explanation(text, check.severity, check.tags)
     return dict(sorted(found.items()))
-
-
-def _weight(is_warning: bool) -> Severity:
-    return Severity.WARNING if is_warning else Severity.ERROR
 
 
 def _explain_finding(id: str) -> bool:
@@ -120,12 +127,14 @@ def _explain_value(workspace: Workspace, cluster: str, path: str) -> None:
         _explain_default(cluster, path, field)
         return
     value = _at(document.data, pointer)
-    click.echo(to_yaml({path: value}), nl=False)
-    for label, history in _origins(document, pointer, value):
+    click.echo(to_yaml({path: value} if path else value), nl=False)
+    origins = list(_origins(document, pointer, value))
+    width = max(40, *(len(label or path) + 3 for label, _ in origins))
+    for label, history in origins:
         *lower, origin = history
-        click.echo(f"# {(label or path) + ' ':.<40} {_place(origin)}")
+        click.echo(f"# {(label or path) + ' ':.<{width}} {_place(origin)}")
         for other in reversed(lower):
-            click.echo(f"#   {'over ' + flow(other.value) + ' ':.<38} {_place(other)}")
+            click.echo(f"#   {'over ' + flow(other.value) + ' ':.<{width - 2}} {_place(other)}")
 
 
 def _explain_default(cluster: str, path: str, field: Field) -> None:
@@ -166,7 +175,7 @@ def _pointer(data: Any, path: str) -> tuple[Pointer | None, Field]:
     known = fields()
     pointer: Pointer | None = ROOT
     generic: list[str] = []
-    rest = path.strip(".").split(".")
+    rest = _steps(path)
     while rest:
         if isinstance(data, list) and pointer is not None:
             step, rest = _item(data, rest, pointer)
@@ -182,6 +191,13 @@ def _pointer(data: Any, path: str) -> tuple[Pointer | None, Field]:
         else:
             raise _unknown(path, generic, data, known)
     return pointer, known.get(".".join(generic), Field(path, {}, "", False, False))
+
+
+def _steps(path: str) -> list[str]:
+    """Split a path; pointers as findings print them (``/pools/0/mig``) will do too."""
+    if path.startswith("/"):
+        return list(Pointer(path).parts)
+    return [step for step in re.sub(r"\[([0-9]*)\]", r".\1", path).split(".") if step]
 
 
 def _longest(parts: Sequence[str], names: Collection[str]) -> tuple[str, list[str]]:

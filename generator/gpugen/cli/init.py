@@ -52,10 +52,8 @@ def command(
     try:
         values = starter(Catalog(), cluster, model, count, hosts, requirement)
     except UnknownRow as unknown:
-        near = f"did you mean {' or '.join(unknown.close)}?" if unknown.close else ""
-        raise UsageError(
-            f"no GPU model {model!r} in the catalogue", near or "'gpugen catalog gpus' lists them"
-        ) from unknown
+        hint = unknown.meant or "'gpugen catalog gpus' lists them"
+        raise UsageError(f"no GPU model {model!r} in the catalogue", hint) from unknown
     written = dict(files(values))
     written["schemas/cluster.editor.schema.json"] = editor_schema()
     for path, text in written.items():

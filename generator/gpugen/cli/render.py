@@ -57,18 +57,17 @@ def command(
     edited by hand, or that gpugen did not write, stop the run before a byte is written.
     """
     workspace = open_workspace(root)
-    paths = spec_paths(workspace, clusters)
+    folder = out if out is not None else (workspace.root or Path()) / "out"
+    paths = _paths(workspace, clusters, folder)
     for path in paths:
         if not workspace.owns(path):
             raise UsageError(
                 f"{path} is not a cluster of this repository",
                 "render takes clusters below inventories/; 'gpugen validate' judges any file",
             )
-    assert workspace.root is not None
-    folder = out if out is not None else workspace.root / "out"
     outcomes = [workspace.judge(path) for path in paths]
     wrong = has_errors(outcomes, workspace)
-    ending = "; nothing written" if wrong or check or diff else ""
+    ending = "; nothing written" if wrong else ""
     print_findings(outcomes, workspace, output, ending=ending)
     if wrong:
         return ExitCode.SPEC_IS_WRONG
@@ -82,6 +81,13 @@ def command(
         if not clusters:
             _orphans(workspace, folder, lock, prune=prune, force=force, quiet=quiet)
     return ExitCode.DONE
+
+
+def _paths(workspace: Workspace, clusters: Sequence[str], folder: Path) -> list[Path]:
+    """Return the specs to render: none where the last is gone and output of it is left."""
+    if not clusters and workspace.root and not workspace.clusters() and write.orphans(folder, []):
+        return []
+    return spec_paths(workspace, clusters)
 
 
 def _verify(outcomes: Sequence[Outcome]) -> None:
@@ -174,7 +180,7 @@ def _compare(
         differs = differs or bool(changes)
         _departures(changes, folder, name)
         if diff:
-            for line in write.diff(tree, folder, name):
+            for line in write.diff(tree, folder, name, shown=f"{folder.name}/{name}"):
                 click.echo(line)
         else:
             for change in _told(changes):

@@ -131,9 +131,9 @@ class Stacking:
 
 def _meant(path: Path, folder: Path) -> str:
     """Return a hint with the layer that a path may stand for."""
-    homes = [path.parent, folder.parent / "_layers"]
+    homes = [path if path.is_dir() else path.parent, folder.parent / "_layers"]
     layers = {file.stem: file for home in homes for file in sorted(home.glob("*.y*ml"))}
-    meant = nearest(path.stem, layers)
+    meant = next(iter(layers), "") if path.is_dir() else nearest(path.stem, layers)
     if not meant or layers[meant].name == "cluster.yaml":
         return ""
     return f"did you mean {shown(os.path.relpath(layers[meant], folder))}? "

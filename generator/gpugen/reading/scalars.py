@@ -69,7 +69,7 @@ def _word(text: str) -> str:
         raise DoubtfulError(
             "spec-ambiguous-scalar",
             f"{text} without quotes is {meaning} to some YAML readers and text to others",
-            f'quote it: "{text}"; or write {meaning} if a switch is meant',
+            f'write {meaning} if a switch is meant, or quote it: "{text}"',
         )
     if lower in ("true", "false", "null"):
         raise DoubtfulError(

@@ -15,7 +15,7 @@ FAULTS: dict[str, Words] = {
     ),
     "spec-empty": Words(
         "the file holds nothing{0}",
-        "`gpugen init` writes a first spec",
+        "begin with apiVersion: gpugen/v1; 'gpugen init FOLDER' writes a whole example",
         "An empty file, or one with comments only, describes no cluster.",
     ),
     "spec-utf-16": Words(

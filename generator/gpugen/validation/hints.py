@@ -18,6 +18,10 @@ PADDING = "delete the blanks or line ends around it"
 _QUOTES = "\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb`\u00b4"
 _TEMPLATE = re.compile(r"\{\{|\{%|\{#|\$\{|\$\(|^\$[A-Za-z_]|^%[A-Za-z_]+%$")
 _LONGEST = 200  # characters of a hint with parts of a value
+_SERIES = re.compile(r"\[([0-9]{1,4}), \.\.\., ([0-9]{1,4})\]")
+_DURATION = re.compile(r"([0-9]{1,6}) ?(s|m|h)[a-z]*", re.IGNORECASE)
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+_UNIT = re.compile(r"([0-9]+) ?(?:W|watts?|MHz|GPUs?|x|%)", re.IGNORECASE)
 _RANGE = re.compile(r"[\[{]([0-9a-z]+)(?:\.\.+|-|:)([0-9a-z]+)[\]}]")
 
 
@@ -46,8 +50,14 @@ def slip(schema: dict[str, Any], value: Any) -> str:
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     for pattern, hint in schema.get("x-slips", ()):
         if text and (match := re.search(pattern, text)):
-            return printable(match.expand(hint)[:_LONGEST])
+            return printable(_SERIES.sub(_counted, match.expand(hint)[:_LONGEST]))
     return ""
+
+
+def _counted(series: re.Match[str]) -> str:
+    """Write out the numbers between two, unless they are many."""
+    first, last = int(series[1]), int(series[2])
+    return f"[{', '.join(map(str, range(first, last + 1)))}]" if last - first < 16 else series[0]
 
 
 def _example(schema: dict[str, Any], value: Any, wanted: str) -> str:
@@ -80,9 +90,18 @@ def _repairs(value: str) -> Iterator[str]:
     path = re.sub(r"^(?:[a-z]+://|\./)", "", bare).rstrip("/")
     yield path
     yield path.lower()
+    yield from _durations(bare)
     yield bare.rstrip("/.")
     yield _RANGE.sub(r"[\1:\2]", bare)
     yield re.sub(r"[\s_.]+", "-", bare.lower())
+
+
+def _durations(value: str) -> Iterator[str]:
+    """Yield a duration with its unit as one letter, and in seconds."""
+    if found := _DURATION.fullmatch(value):
+        number, unit = int(found[1]), found[2].lower()
+        yield f"{number}{unit}"
+        yield f"{number * _SECONDS[unit]}s"
 
 
 def conversion(wanted: str, schema: dict[str, Any], value: Any) -> str:
@@ -110,14 +129,17 @@ def _text(schema: dict[str, Any], value: Any) -> str:
     text = json.dumps(value)
     if fits(schema, text):
         return f'quote it: "{text}"'
+    if units := [f"{text}{unit}" for unit in _SECONDS if fits(schema, f"{text}{unit}")]:
+        return f"write {' or '.join(units[:2])}"
     wanted = schema.get("x-wanted", "")
     return str(schema.get("x-hint", "")) or (f"write {wanted}" if wanted else "")
 
 
-def _integer(_: dict[str, Any], value: Any) -> str:
+def _integer(schema: dict[str, Any], value: Any) -> str:
     if isinstance(value, str) and value.isascii() and value.lstrip("-").isdecimal():
         return f"write {value} without quotes"
-    return ""
+    found = _UNIT.fullmatch(value) if isinstance(value, str) and value.isascii() else None
+    return f"write {found[1]}" if found and fits(schema, int(found[1])) else ""
 
 
 def _boolean(_: dict[str, Any], value: Any) -> str:

@@ -143,9 +143,11 @@ def _choice(error: Any) -> Iterator[Worded]:
 
 def _number(error: Any) -> Iterator[Worded]:
     side = "at least" if error.validator == "minimum" else "at most"
-    wanted = error.schema.get("x-wanted") or f"{side} {error.validator_value}"
+    bounds = [error.schema[key] for key in ("minimum", "maximum") if key in error.schema]
+    span = " to ".join(map(str, bounds)) if len(bounds) > 1 else f"{side} {bounds[0]}"
+    wanted = error.schema.get("x-wanted") or span
     message = f"{_name(error)} is {error.instance}; wanted is {wanted}"
-    hint = instead(_here(error), error.instance, wanted)
+    hint = slip(_here(error), error.instance) or _here(error).get("x-hint") or f"write {span}"
     yield _at_value(error, "schema-value", message, hint)
 
 

@@ -12,14 +12,15 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 
 def unified(
-    cluster: str, changes: list[Change], root: int | None, wanted: Mapping[str, bytes]
+    shown: str, changes: list[Change], root: int | None, wanted: Mapping[str, bytes]
 ) -> Iterator[str]:
     """Yield the diff from what stands there to what is wanted, line by line without line ends.
 
-    root: handle of the folder, None where there is none. What no diff can show is told in words.
+    shown: what paths begin with. root: handle of the folder, None where there is none. What no
+    diff can show is told in words.
     """
     for change in changes:
-        name = files.printable(f"{cluster}/{change.path}")
+        name = files.printable(f"{shown}/{change.path}")
         if change.path == INDEX:
             if len(changes) == 1:
                 yield f"Only the index differs: {name} ({change.kind})"
