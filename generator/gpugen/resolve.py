@@ -203,6 +203,7 @@ class _Resolver:
             at=at if own else DEFAULTS,
             default_runtime=toolkits.get("defaultRuntime", False),
             further_runtimes=tuple(toolkits.get("furtherRuntimes", ())),
+            smoke_test_image=toolkits.get("smokeTestImage", ""),
             tuning=translation.tuning(data.get("tuning"), where("tuning")),
             cuda_toolkit=translation.cuda_toolkit(data.get("cudaToolkit"), where("cudaToolkit")),
             dcgm=translation.dcgm(data.get("dcgm"), where("dcgm")),

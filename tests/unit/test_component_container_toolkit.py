@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from gpugen.catalog import Catalog
 from gpugen.plan import plan
-from specs import resolved
+from gpugen.validate import validate
+from specs import changed, resolved
 
 ROOT = Path(__file__).parents[2]
 PREFIX = "nvidia_container_toolkit_"
@@ -46,8 +48,8 @@ def test_paths_units_and_socket_are_the_rows(distribution: str) -> None:
     assert shared["services"] == [f"{unit}.service" for unit in row["units"]]
     config = shared["effective"] if shared["mode"] == "detect" else shared["root"]
     assert config == row["configFile"]
-    if shared["mode"] == "import":
-        assert shared["socket"] == row["socket"]
+    assert shared["socket"] == row["socket"]
+    assert shared.get("client") == row.get("client")
 
 
 @pytest.mark.parametrize(("minor", "version"), [("1.34", 2), ("1.35", 2), ("1.36", 3)])
@@ -83,7 +85,7 @@ def test_cri_o_needs_nothing_of_containerds() -> None:
     """CTK-14."""
     shared, own = variables(kubernetes("kubeadm", containerRuntime="crio"))
     assert own["runtimes"] == ["crio"]
-    assert set(shared) == {"config", "enable_cdi"}
+    assert set(shared) == {"can_drain", "config", "enable_cdi"}
 
 
 def test_docker_stands_beside_the_clusters_own_runtime() -> None:
@@ -91,6 +93,47 @@ def test_docker_stands_beside_the_clusters_own_runtime() -> None:
     shared, own = variables(toolkit(furtherRuntimes=["docker"]))
     assert own["runtimes"] == ["containerd", "docker"]
     assert shared["mode"] == "import"
+
+
+def test_no_container_is_started_unless_an_image_is_named() -> None:
+    """CTK-20: the count is there for who asks on the command line."""
+    image = "registry.lab.example/cuda:13.0.1"
+    _, silent = variables({})
+    assert "smoke_test" not in silent
+    assert silent["expected_gpus"] == resolved({}).pools[0].gpu_count
+    _, asked = variables(toolkit(smokeTestImage=image))
+    assert asked["smoke_test"] == image
+
+
+@pytest.mark.parametrize(
+    ("image", "is_taken"),
+    [
+        ("docker.io/nvidia/cuda:13.0.1-base-ubuntu24.04", True),
+        (f"registry.lab.example:5000/cuda@sha256:{'0' * 64}", True),
+        (f"registry.lab.example/cuda:13@sha256:{'0' * 64}", True),
+        ("localhost/cuda:13", True),
+        ("docker.io/nvidia/cuda", False),
+        ("docker.io/nvidia/cuda:latest", False),
+        ("nvidia/cuda:13.0.1", False),  # containerd's client knows no default registry
+        ("registry.lab.example:5000/cuda", False),
+        ("docker.io/nvidia/cuda:{{ x }}", False),
+    ],
+)
+def test_an_image_names_its_registry_and_is_pinned(image: str, is_taken: bool) -> None:
+    """CTK-20: the schema and the role agree."""
+    data = changed(toolkit(smokeTestImage=image))
+    assert (not validate(data)) is is_taken
+    text = (ROOT / "roles/nvidia_container_toolkit/vars/main/smoke.yml").read_text()
+    pattern = re.findall(r"is match\('(.+)'\)", text)[0]
+    assert bool(re.match(pattern, image)) is is_taken or "{{" in image
+
+
+def test_a_node_at_work_is_known_by_its_kubelet() -> None:
+    """CTK-04: packages of former times leave by a drain, or not at all."""
+    assert variables(kubernetes("kubeadm"))[0]["can_drain"] is True
+    assert "can_drain" not in variables({"/access": {"ssh": {"user": "ops"}}})[0]
+    assert variables(kubernetes("k0s"))[0]["kubelet_root"] == "/var/lib/k0s/kubelet"
+    assert "kubelet_root" not in variables(kubernetes("k3s"))[0]
 
 
 def test_the_kubelets_folder_is_the_distributions() -> None:
@@ -114,6 +157,7 @@ def test_kubespray_is_told_its_variables() -> None:
         kubernetes("kubeadm", containerRuntime="crio"),
         kubernetes("kubeadm", containerRuntime="docker"),
         toolkit(furtherRuntimes=["docker", "crio"], defaultRuntime=True),
+        toolkit(smokeTestImage="registry.lab.example/cuda:13.0.1"),
     ],
 )
 def test_the_role_takes_every_variable(changes: dict[str, Any]) -> None:

@@ -103,6 +103,7 @@ class HostSettings:
     at: Pointer
     default_runtime: bool = False  # nvidia is the runtime of pods without a RuntimeClass
     further_runtimes: tuple[str, ...] = ()  # that learn of the toolkit, beside the cluster's own
+    smoke_test_image: str = ""  # whose container proves the GPUs; empty: none is started
     tuning: Tuning | None = None  # None: the host's settings are not touched
     cuda_toolkit: CudaToolkit | None = None
     dcgm: Dcgm | None = None

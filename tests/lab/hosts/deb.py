@@ -16,7 +16,10 @@ EXECUTABLE = ("bin/", "sbin/", "lib/fake-nvidia/")  # folders of programs
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package. files: path below the root -> content; scripts: postinst and the like."""
+    """A package. files: path below the root -> content; scripts: postinst and the like.
+
+    settings: of the files, those that stay when the package is removed.
+    """
 
     name: str
     version: str
@@ -24,6 +27,7 @@ class Package:
     files: Mapping[str, str] = field(default_factory=dict)
     scripts: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()
 
     def control(self, architecture: str) -> str:
         """Return the control file."""
@@ -96,9 +100,10 @@ class Key:
 
 def _deb(control: str, package: Package) -> bytes:
     scripts = {name: f"#!/bin/sh\nset -e\n{text}\n" for name, text in package.scripts.items()}
+    settings = {"conffiles": "".join(f"/{path}\n" for path in package.settings)}
     members = {
         "debian-binary": b"2.0\n",
-        "control.tar": _tar({"control": control, **scripts}, frozenset(scripts)),
+        "control.tar": _tar({"control": control, **scripts, **settings}, frozenset(scripts)),
         "data.tar": _tar(package.files, frozenset(filter(_is_program, package.files))),
     }
     return b"!<arch>\n" + b"".join(_member(name, content) for name, content in members.items())

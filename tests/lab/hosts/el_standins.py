@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from lab.hosts import cuda_standins
 from lab.hosts.rpm import Package
-from lab.hosts.standins import DAEMONS, RELOAD, TOOLKITS, text
+from lab.hosts.service_standins import DCGMS
+from lab.hosts.standins import DAEMONS, FORMER_JSON, RELOAD, RUNTIME, TOOLKITS, text
 
 OLD_BRANCH, NEW_BRANCH = "580", "595"
 DRIVERS = ("580.105.08", "580.142", "595.58.03")
@@ -49,7 +50,20 @@ def vendor() -> Iterator[Package]:
     yield Package("nvlsm", "2025.06.11", release="1")
     for version in TOOLKITS:
         yield from toolkit(version)
+    yield from former()
     yield from cuda_standins.rpms()
+    yield from dcgm()
+
+
+def dcgm() -> Iterator[Package]:
+    """Yield the engines of two major versions, which exclude each other."""
+    former = "datacenter-gpu-manager"
+    yield Package(former, "3.3.9", release="1", epoch=1)
+    for version in DCGMS:
+        core = f"{former}-4-core"
+        same = [f"{core} = 1:{version}-1"]
+        yield Package(core, version, release="1", epoch=1, conflicts=[former])
+        yield Package(f"{former}-4-cuda13", version, release="1", epoch=1, requires=same)
 
 
 def program(name: str) -> str:
@@ -145,7 +159,7 @@ def toolkit(version: str) -> Iterator[Package]:
     same = f"= {version}-1"
     files = {
         "usr/bin/nvidia-ctk": text("nvidia-ctk", version),
-        "usr/bin/nvidia-container-runtime": '#!/bin/sh\nexec runc "$@"\n',
+        "usr/bin/nvidia-container-runtime": RUNTIME,
         f"usr/{DAEMONS}/nvidia-cdi-refresh.service": text("nvidia-cdi-refresh.service"),
         f"usr/{DAEMONS}/nvidia-cdi-refresh.path": text("nvidia-cdi-refresh.path"),
     }
@@ -157,3 +171,15 @@ def toolkit(version: str) -> Iterator[Package]:
         "nvidia-container-toolkit-base", version, release="1", files=files, scripts=DAEMON_RELOAD
     )
     yield Package("nvidia-container-toolkit", version, release="1", requires=needs)
+
+
+def former() -> Iterator[Package]:
+    """Yield packages of former toolkits, and one that needs them."""
+    path = "etc/docker/daemon.json"
+    needs = ["nvidia-container-toolkit >= 1.13.0-1"]
+    files = {path: FORMER_JSON, "usr/bin/nvidia-docker": "#!/bin/sh\n"}
+    yield Package(
+        "nvidia-docker2", "2.13.0", release="1", requires=needs, files=files, settings=[path]
+    )
+    yield Package("nvidia-container-runtime", "3.13.0", release="1", requires=needs)
+    yield Package("own-gpu-tool", "1", release="1", requires=["nvidia-docker2"])

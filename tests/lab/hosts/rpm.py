@@ -61,6 +61,7 @@ class Package:
     files: Mapping[str, str] = field(default_factory=dict)
     scripts: Mapping[str, str] = field(default_factory=dict)  # post, preun, postun
     streams: Sequence[str] = ()  # of the module, whose artifact it is
+    settings: Sequence[str] = ()  # of the files, those that rpm keeps where they were changed
 
     def nevra(self, architecture: str) -> str:
         """Return the name that a module document lists."""
@@ -94,10 +95,16 @@ class Package:
                 *(f"%{name}\n{text}" for name, text in self.scripts.items()),
                 "%files",
                 *(f"%dir /{path}" for path in sorted(sources)),
-                *(f"%attr({_mode(path)},root,root) /{path}" for path in self.files),
+                *(
+                    f"{self._kind(path)}%attr({_mode(path)},root,root) /{path}"
+                    for path in self.files
+                ),
                 "",
             ]
         )
+
+    def _kind(self, path: str) -> str:
+        return "%config " if path in self.settings else ""
 
 
 def write_repositories(

@@ -17,6 +17,24 @@ DRIVERS = ("580.105.08", "580.142", "580.178.04")  # the last is the trap that p
 TOOLKITS = ("1.19.1", "1.20.0", "1.20.1")
 FILES = Path(__file__).parent / "files"
 DAEMONS = "lib/systemd/system"
+OLD_RUNTIME = "nvidia-container-runtime (<= 3.5.0-1), nvidia-container-runtime-hook"
+# What a test brings is real, and takes the stand-in's place.
+RUNTIME = """\
+#!/bin/sh
+real=/usr/local/libexec/nvidia-container-runtime
+[ ! -x "$real" ] || exec "$real" "$@"
+exec runc "$@"
+"""
+FORMER_JSON = """\
+{
+    "runtimes": {
+        "nvidia": {
+            "path": "nvidia-container-runtime",
+            "runtimeArgs": []
+        }
+    }
+}
+"""
 RELOAD = {"postinst": "[ ! -d /run/systemd/system ] || systemctl daemon-reload"}
 
 
@@ -37,6 +55,7 @@ def packages() -> Iterator[Package]:
         yield from driver(version)
     for version in TOOLKITS:
         yield from toolkit(version)
+    yield from former()
     yield from service_standins.packages()
     yield from cuda_standins.packages()
 
@@ -103,14 +122,25 @@ def toolkit(version: str) -> Iterator[Package]:
         full,
         files={
             "usr/bin/nvidia-ctk": text("nvidia-ctk", version),
-            "usr/bin/nvidia-container-runtime": '#!/bin/sh\nexec runc "$@"\n',
+            "usr/bin/nvidia-container-runtime": RUNTIME,
             f"{DAEMONS}/nvidia-cdi-refresh.service": text("nvidia-cdi-refresh.service"),
             f"{DAEMONS}/nvidia-cdi-refresh.path": text("nvidia-cdi-refresh.path"),
         },
         scripts=RELOAD,
+        fields={"Breaks": OLD_RUNTIME, "Replaces": OLD_RUNTIME},
     )
     yield Package(
         "nvidia-container-toolkit",
         full,
         f"nvidia-container-toolkit-base (= {full}), libnvidia-container-tools (= {full})",
     )
+
+
+def former() -> Iterator[Package]:
+    """Yield packages of former toolkits, and one that needs them."""
+    needs = "nvidia-container-toolkit (>= 1.13.0-1)"
+    path = "etc/docker/daemon.json"
+    files = {path: FORMER_JSON, "usr/bin/nvidia-docker": "#!/bin/sh\n"}
+    yield Package("nvidia-docker2", "2.13.0-1", needs, files, settings=(path,))
+    yield Package("nvidia-container-runtime", "3.13.0-1", needs)
+    yield Package("own-gpu-tool", "1-1", "nvidia-docker2")

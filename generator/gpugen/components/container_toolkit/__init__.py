@@ -11,6 +11,7 @@ from gpugen.model.spec import ClusterSpec, NodePool
 ROLE = "nvidia_container_toolkit"
 CONTAINERD = "containerd"
 DROP_IN = "99-nvidia.toml"
+KUBELET_ROOT = "/var/lib/kubelet"  # the role's default
 PREFIX = f"{ROLE}_"
 
 
@@ -24,6 +25,7 @@ def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
         cluster_variables={
             **{f"{PREFIX}{name}": value for name, value in _shared(spec).items()},
             f"{PREFIX}config": toolkit_config(spec.device_list_strategy),
+            **{f"{PREFIX}{name}": value for name, value in _draining(spec).items()},
         },
         roles=(ROLE,),
     )
@@ -32,12 +34,24 @@ def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
 def _own(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
     """Return what may differ between pools; what the role's defaults say is left out."""
     runtimes = _runtimes(spec, pool)
-    own: dict[str, Any] = {"version": pool.host.container_toolkit_version}
+    version = pool.host.container_toolkit_version
+    own: dict[str, Any] = {"version": version, "expected_gpus": pool.gpu_count}
     if runtimes != [CONTAINERD]:
         own["runtimes"] = runtimes
     if pool.host.default_runtime:
         own["default_runtime"] = True
+    if pool.host.smoke_test_image:
+        own["smoke_test"] = pool.host.smoke_test_image
     return own
+
+
+def _draining(spec: ClusterSpec) -> dict[str, Any]:
+    """Return how packages of former times may leave a node at work (CTK-04)."""
+    root = spec.kubernetes.distribution.kubelet_root
+    return {
+        **({"can_drain": True} if spec.access.kubeconfig_context else {}),
+        **({"kubelet_root": root} if root != KUBELET_ROOT else {}),
+    }
 
 
 def _runtimes(spec: ClusterSpec, pool: NodePool) -> list[str]:
@@ -63,7 +77,11 @@ def _containerd(spec: ClusterSpec) -> dict[str, Any]:
     imports them.
     """
     runtime = spec.kubernetes.distribution.row["runtime"]
-    shared = {"services": [f"{unit}.service" for unit in runtime["units"]]}
+    shared = {
+        "services": [f"{unit}.service" for unit in runtime["units"]],
+        "socket": runtime["socket"],
+        **({"client": runtime["client"]} if "client" in runtime else {}),
+    }
     if spec.kubernetes.distribution.detects_nvidia:
         default = {"default_file": runtime["defaultFile"]} if "defaultFile" in runtime else {}
         return {"mode": "detect", "effective": runtime["configFile"], **default, **shared}
@@ -76,7 +94,7 @@ def _containerd(spec: ClusterSpec) -> dict[str, Any]:
         version = merged_version(runtime["rootVersion"], spec.kubernetes.minor)
         merged = {"effective": runtime["mergedFile"], "dropin_version": version}
         return {"mode": "merge", **merged, **places}
-    return {"mode": "import", "socket": runtime["socket"], **places}
+    return {"mode": "import", **places}
 
 
 def merged_version(rows: list[dict[str, Any]], minor: int) -> int:

@@ -76,3 +76,20 @@ def next_minor(spec: ClusterSpec) -> Iterator[Problem]:
             f"{then} only: with ours, of version {now}, its workers do not start",
             "before that upgrade delete the drop-in on every node; after it run the play again",
         )
+
+
+@check("container-toolkit-smoke-test-crio", "CTK-20", component="container-toolkit")
+def smoke_test_by_crio(spec: ClusterSpec) -> Iterator[Problem]:
+    """CRI-O has no client that may start a container beside the kubelet.
+
+    crictl alone speaks to it, and the kubelet deletes pods that it did not ask for. Source:
+    Kubernetes documentation, "Debugging Kubernetes nodes with crictl".
+    """
+    for pool in spec.pools:
+        runtimes = (spec.kubernetes.container_runtime, *pool.host.further_runtimes)
+        if pool.host.smoke_test_image and "crio" in runtimes:
+            yield (
+                host_setting(spec, pool, SECTION, "smokeTestImage"),
+                f"pool {pool.name!r} runs CRI-O, which starts containers for the kubelet alone",
+                "leave smokeTestImage out, and run a pod with runtimeClassName: nvidia",
+            )
