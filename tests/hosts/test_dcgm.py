@@ -215,8 +215,11 @@ def test_a_masked_service_stays_off_and_comes_back(story: Story, host: Host) -> 
     assert host.unit("ActiveState") == "active"
 
 
-def test_removal_leaves_no_engine(story: Story, host: Host) -> None:
+def test_removal_leaves_no_engine_and_the_settings_of_others(story: Story, host: Host) -> None:
+    """GEN-12."""
     assert story.upgraded
+    foreign = DROP_IN.replace("gpugen.conf", "site.conf")
+    host.node.sh(f"cat >{foreign}", "[Service]\nNice=5\n")
     run = host.play({"version": "4.5.3"}, playbook="remove.yml", extra={"gpugen_remove": True})
     assert run.code == 0, run.output
     assert host.packages() == {}
@@ -225,4 +228,4 @@ def test_removal_leaves_no_engine(story: Story, host: Host) -> None:
         for path in host.node.changes()
         if "dcgm.service" in path or "gpugen-nvidia-dcgm" in path
     ]
-    assert left == []
+    assert {path for path in left if path.endswith((".conf", ".json"))} == {foreign.lstrip("/")}

@@ -150,3 +150,18 @@ def test_removal_takes_everything_back(story: Story) -> None:
     assert story.node.read("/var/lib/misc/gpugen-kernel-arguments") == ""
     assert story.node.read("/var/lib/misc/gpugen-cuda-toolkit.json") == ""
     assert "cuda" not in story.node.read("/etc/dnf/plugins/versionlock.list")
+
+
+def test_a_version_of_dcgm_that_nobody_offers_takes_nothing_away(story: Story) -> None:
+    """DCG-01: dnf is asked before DCGM 3 goes, and not only apt."""
+    assert story.removed
+    story.node.run("dnf", "-q", "-y", "install", "datacenter-gpu-manager")
+    content = spec(story.room, [story.node])
+    driver = {"method": "none", "version": "580.105.08"}
+    content["hostDefaults"] |= {"os": el.EL9, "driver": driver, "dcgm": {"version": "4.9.9"}}
+    story.checkout.render(content)
+    run = story.checkout.play("--tags", "nvidia_dcgm", extra=EXTRA)
+    (message,) = run[NODE].messages
+    assert "DCG-01: the configured repositories do not offer 1:4.9.9" in message
+    assert "datacenter-gpu-manager-4-core 1:4.5.3-1" in message
+    assert "3.3.9" in story.node.run("rpm", "-q", "datacenter-gpu-manager")
