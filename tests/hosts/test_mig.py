@@ -314,6 +314,11 @@ def test_kubelets_that_the_hooks_do_not_know_are_stopped_with_the_agents(
     assert host.unit("agent.service", "ActiveState") != "active"
     assert host.unit("k3s-agent.service", "ActiveState") == "active"
     assert host.unit("k3s-agent.service", "MainPID") != main
+    host.node.sh("systemctl stop k3s-agent.service")  # as a run that was killed right then
+    host.node.sh("cat >/run/gpugen-mig-cut", '["k3s-agent.service"]')
+    run = host.play()
+    assert run.code == 0, run.output
+    assert host.unit("k3s-agent.service", "ActiveState") == "active"
     host.node.sh("systemctl stop k3s-agent.service; rm /etc/systemd/system/k3s-agent.service")
 
 
