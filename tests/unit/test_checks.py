@@ -66,6 +66,18 @@ def test_one_place_is_one_finding_however_many_pools_it_concerns() -> None:
     )
 
 
+def test_modules_that_nobody_builds_get_the_flavour_that_somebody_does() -> None:
+    (finding,) = judge(
+        {
+            "/hostDefaults/os": "rocky-9",
+            "/hostDefaults/driver/method": "precompiled",
+            "/pools/0/gpu": {"model": "h200-sxm5", "count": 8},
+        }
+    )
+    assert finding.message.endswith("by 'precompiled': nobody builds open modules for rocky-9")
+    assert finding.hint.startswith("write kernelModules: proprietary, or take vendor")
+
+
 @pytest.mark.parametrize(
     ("address", "hint"),
     [

@@ -147,6 +147,12 @@ def test_the_base_is_valid() -> None:
             "write a-b",
         ),
         (
+            {"/components/prometheus/mode:": None},
+            "/components/prometheus/mode:",
+            "unknown key 'mode:' in prometheus",
+            "write mode: with a blank and a value behind the colon",
+        ),
+        (
             {"/pools/0/gpu/count": 72},
             "/pools/0/gpu/count",
             "count is 72; wanted is 1 to 16",

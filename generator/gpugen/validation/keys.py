@@ -115,7 +115,8 @@ def _glued(key: str, at: Place, known: list[str]) -> Advice | None:
     match = re.match(r"([A-Za-z][A-Za-z0-9_-]*) *[:=] *(.*)", key)
     if match is None or match[1] not in known:
         return None
-    return Advice(f"write {match[1]}: {shown(match[2])}".rstrip(), ((*at, match[1]),))
+    value = f": {shown(match[2])}" if match[2] else ": with a blank and a value behind the colon"
+    return Advice(f"write {match[1]}{value}", ((*at, match[1]),))
 
 
 def _home(key: str, at: Place, root: dict[str, Any]) -> Advice:

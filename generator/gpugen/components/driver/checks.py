@@ -8,8 +8,9 @@ from gpugen.checks import Problem, check
 from gpugen.components.driver import uses_open_modules
 from gpugen.components.driver.packages import UnknownPackagesError, package_names
 from gpugen.host_places import host_setting
+from gpugen.model.catalog import DriverBranch
 from gpugen.model.driver import Activation, DriverMethod, InUse, SecureBoot
-from gpugen.model.spec import ClusterSpec
+from gpugen.model.spec import ClusterSpec, NodePool
 
 
 @check("driver-method-not-supported", "DRV-24", "DRV-26")
@@ -29,8 +30,21 @@ def method(spec: ClusterSpec) -> Iterator[Problem]:
                 host_setting(spec, pool, "driver", "method"),
                 f"the hosts of pool {pool.name!r} cannot get a driver by {str(driver.method)!r}:"
                 f" {problem}",
-                "take vendor, or none where the image brings the driver",
+                _way_out(pool, driver.branch),
             )
+
+
+def _way_out(pool: NodePool, branch: DriverBranch) -> str:
+    """Say what to take instead: the other flavour of the modules where that can be had."""
+    is_open = not uses_open_modules(pool)
+    other = "take vendor, or none where the image brings the driver"
+    if pool.gpu.kernel_modules != "both":
+        return other
+    try:
+        package_names(pool, branch, is_open=is_open)
+    except UnknownPackagesError:
+        return other
+    return f"write kernelModules: {'open' if is_open else 'proprietary'}, or {other}"
 
 
 @check("driver-runfile-missing", "DRV-22")

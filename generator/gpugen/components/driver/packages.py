@@ -80,7 +80,8 @@ def _from_vendor(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> Name
         is_built = pool.host.os.id in table.get("precompiledSystems", ())
         beside = tuple(_each(table["precompiledModules"])) if is_built else ()
     if flavour not in row or (pool.host.driver.method is DriverMethod.PRECOMPILED and not beside):
-        raise UnknownPackagesError(f"nobody builds {flavour} modules for {pool.host.os.id}")
+        word = "open" if is_open else "proprietary"
+        raise UnknownPackagesError(f"nobody builds {word} modules for {pool.host.os.id}")
     driver = (*_all_named(row[flavour], branch), *_imex(pool, branch))
     if pool.gpu.fabric_manager in NO_SWITCHES:
         return Names(driver, beside=beside)
