@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from gpugen.components import find
+from lab import pools
 from lab.cluster.delivery import KEPT, Delivery, bare
 from lab.cluster.fixtures import GROUP
 from lab.cluster.plane import Plane
@@ -130,6 +132,31 @@ def assert_settled(delivery: Delivery, items: tuple[Item, ...]) -> None:
 def _version(item: dict[str, Any]) -> str:
     version: str = item["metadata"]["resourceVersion"]
     return version
+
+
+AMOUNTS = [
+    ({"requests": {"memory": "1536Mi", "cpu": "0.5"}, "limits": {"memory": "1.5Gi"}}, True),
+    ({"requests": {"cpu": "100m"}, "limits": {"cpu": "50m"}}, False),
+    ({"requests": {"memory": "1G"}, "limits": {"memory": "900M"}}, False),
+    ({"limits": {"memory": "512m"}}, False),  # the server warns of half a byte
+    ({"limits": {"storage": "1Gi"}}, False),
+    ({"requests": {"nvidia.com/gpu": "1"}}, False),
+]
+
+
+@pytest.mark.parametrize(("amounts", "is_good"), AMOUNTS)
+def test_amounts_are_refused_as_by_the_server(
+    plane: Plane, amounts: dict[str, Any], is_good: bool
+) -> None:
+    data = pools.spec_of(pools.catalog().gpu("t4"), 1)
+    data["components"] = {"device-plugin": {"resources": amounts}}
+    assert (not pools.errors(data)) is is_good
+    spec = pools.resolved(data)
+    placed = find("device-plugin").contribute(spec, spec.options["device-plugin"]).objects
+    (item,) = (i.object for i in placed if i.object["kind"] == "DaemonSet")
+    item["metadata"]["namespace"] = "default"
+    answer = plane.api.try_apply(item, dryRun="All")
+    assert (answer.is_good and not answer.warnings) is is_good, answer
 
 
 # ---------------------------------------------------------------- the next version of a spec

@@ -351,6 +351,7 @@ def test_what_something_else_advertises_is_not_judged(server: Guarded) -> None:
         server.api.apply(item)
     impossible = pod({f"{MIG}2g.10gb": "1"})
     wait_until("judging", lambda: not server.ask(impossible).is_good)
+    assert server.ask(impossible).message.endswith(f"ask for {GPU}"), "nothing else is known of it"
     assert server.ask(pod({GPU: "100"})).is_good
     for item in policies(judged):
         server.api.delete(server.api.path(item))
