@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
-from urllib.parse import quote
+from typing import Protocol
 
 from gpugen.load import Document
-from gpugen.model.finding import Finding, Severity
+from gpugen.model.finding import Finding, Row, Severity
+from gpugen.sarif import dumped, log
 from gpugen.spelling import printable
 
 __all__ = ["FORMATS", "Judged", "Row", "printable", "render_findings", "rows", "wants_colour"]
 
 JSON_VERSION = 1
-SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_SHOWN = 100  # findings of one file, in the forms for people
 
 
@@ -39,20 +37,6 @@ class Judged(Protocol):
         """What is wrong with it."""
 
 
-class Row(NamedTuple):
-    """A finding with its place; path is relative to the current folder where it lies below it."""
-
-    path: str
-    line: int
-    column: int
-    id: str
-    pointer: str
-    severity: str
-    message: str
-    hint: str
-    tags: tuple[str, ...]
-
-
 def render_findings(
     outcomes: Sequence[Judged],
     form: str,
@@ -60,13 +44,17 @@ def render_findings(
     extra: Iterable[Finding] = (),
     ending: str = "",
     colour: bool | None = None,
+    explained: Callable[[str], str] = str,
 ) -> str:
     """Return all findings in one of FORMATS, sorted by file and place, each only once.
 
     extra: findings that belong to no spec. ending: of the last line of text, such as
-    "; nothing written". colour: None asks the terminal and the environment.
+    "; nothing written". colour: None asks the terminal and the environment. explained: returns
+    what an id means, for SARIF.
     """
     found = rows(outcomes, extra)
+    if form == "sarif":
+        return log(found, explained)
     if form == "text":
         return _text(found, ending, wants_colour(sys.stderr.isatty()) if colour is None else colour)
     return FORMATS[form](found)
@@ -157,7 +145,7 @@ def _summary(found: list[Row]) -> str:
 def _json(found: list[Row]) -> str:
     """Return a document by schemas/findings.schema.json."""
     counts = Counter(row.severity for row in found)
-    return _dumped(
+    return dumped(
         {
             "version": JSON_VERSION,
             "errors": counts[Severity.ERROR],
@@ -178,45 +166,6 @@ def _json(found: list[Row]) -> str:
             ],
         }
     )
-
-
-def _dumped(document: dict[str, Any]) -> str:
-    """Return JSON in ASCII, so that nothing in it can drive a terminal."""
-    return json.dumps(document, indent=2) + "\n"
-
-
-def _sarif(found: list[Row]) -> str:
-    """Return a log by SARIF 2.1.0 with one run."""
-    from gpugen import __version__
-
-    ids = sorted({row.id for row in found})
-    driver = {"name": "gpugen", "version": __version__, "rules": [{"id": name} for name in ids]}
-    run = {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        "results": [_sarif_result(row, ids.index(row.id)) for row in found],
-    }
-    return _dumped({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
-
-
-def _sarif_result(row: Row, rule: int) -> dict[str, Any]:
-    path = quote(row.path.encode("utf-8", "backslashreplace"))
-    place: dict[str, Any] = {
-        "physicalLocation": {
-            "artifactLocation": {"uri": f"file://{path}" if path.startswith("/") else path},
-            "region": {"startLine": row.line, "startColumn": row.column},
-        }
-    }
-    if row.pointer:
-        place["logicalLocations"] = [{"fullyQualifiedName": row.pointer}]
-    return {
-        "ruleId": row.id,
-        "ruleIndex": rule,
-        "level": row.severity,
-        "message": {"text": f"{row.message}. Hint: {row.hint}"},
-        "locations": [place],
-        "properties": {"tags": list(row.tags)},
-    }
 
 
 def _github(found: list[Row]) -> str:
@@ -245,6 +194,6 @@ def _property(text: str) -> str:
 FORMATS: dict[str, Callable[[list[Row]], str]] = {
     "text": lambda found: _text(found, "", is_coloured=False),
     "json": _json,
-    "sarif": _sarif,
+    "sarif": log,
     "github": _github,
 }

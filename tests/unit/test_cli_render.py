@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -121,6 +122,14 @@ def test_warnings_alone_do_not_say_that_nothing_was_written(root: Path) -> None:
     edit(root, '"1.36"', '"1.34"')
     assert gpugen("render", "--quiet", cwd=root).err.endswith("\n1 warning\n")
     assert gpugen("render", "--check", cwd=root).err.endswith("\n1 warning\n")
+
+
+def test_sarif_brings_the_explanations(root: Path) -> None:
+    edit(root, "count: 1", "cuont: 1")
+    (run,) = json.loads(gpugen("validate", "-o", "sarif", cwd=root).out)["runs"]
+    (rule,) = run["tool"]["driver"]["rules"]
+    explained = gpugen("explain", "schema-unknown-key").out
+    assert rule["fullDescription"]["text"] in explained
 
 
 def test_out_is_elsewhere(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

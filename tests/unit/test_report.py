@@ -126,6 +126,19 @@ def test_sarif_has_what_the_standard_requires(judged: Judged) -> None:
     ]
 
 
+def test_sarif_says_what_a_rule_means(judged: Judged) -> None:
+    """Code scanning shows these texts beside a finding."""
+    text = render_findings([judged], "sarif", explained=lambda name: f"{name} is\nwrong.\n\nWhy.")
+    rule = next(
+        rule
+        for rule in json.loads(text)["runs"][0]["tool"]["driver"]["rules"]
+        if rule["id"] == "sharing-mps"
+    )
+    assert rule["shortDescription"]["text"] == "sharing-mps is wrong."
+    assert rule["fullDescription"]["text"] == "sharing-mps is\nwrong.\n\nWhy."
+    assert "'gpugen explain sharing-mps'" in rule["help"]["text"]
+
+
 def test_github(judged: Judged) -> None:
     lines = render_findings([judged], "github").splitlines()
     assert lines[1] == (

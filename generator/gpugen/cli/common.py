@@ -96,9 +96,17 @@ def print_findings(
     """Print all findings: text and annotations for people to stderr, JSON and SARIF to stdout."""
     from gpugen.report import render_findings
 
-    text = render_findings(outcomes, output, extra=workspace.catalog.findings(), ending=ending)
+    extra = workspace.catalog.findings()
+    text = render_findings(outcomes, output, extra=extra, ending=ending, explained=_meaning)
     if text:
         click.echo(text, err=output in ("text", "github"), nl=False, color=True)
+
+
+def _meaning(id: str) -> str:
+    from gpugen.cli.explain import findings
+
+    found = findings().get(id)
+    return found.text if found else id
 
 
 def has_errors(outcomes: Sequence[Outcome], workspace: Workspace, *, strict: bool = False) -> bool:

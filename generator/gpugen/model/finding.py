@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple
 
 from gpugen.model.record import record
 
@@ -56,6 +57,20 @@ class Finding:
     at_key: bool = False
     tags: tuple[str, ...] = ()
     location: Location | None = None
+
+
+class Row(NamedTuple):
+    """A finding with its place; path is relative to the current folder where it lies below it."""
+
+    path: str
+    line: int
+    column: int
+    id: str
+    pointer: str
+    severity: str
+    message: str
+    hint: str
+    tags: tuple[str, ...]
 
 
 def is_fatal(findings: list[Finding]) -> bool:
