@@ -91,6 +91,35 @@ def test_mps_grants_several_units_from_a_version_on(version: str, is_refused: bo
     assert found == ({"sharing-mps-always-fails-requests"} if is_refused else set())
 
 
+@pytest.mark.parametrize(
+    ("strategy", "board", "profiles", "hint"),
+    [
+        ("single", A100, {"3g.20gb": 3}, "nearest that fit: 2 x 3g.20gb"),
+        ("mixed", "rtx-pro-6000-se", {"1g.24gb": 5}, "nearest that fit: 4 x 1g.24gb; "),
+    ],
+)
+def test_advised_layouts_are_taken(
+    strategy: str, board: str, profiles: dict[str, int], hint: str
+) -> None:
+    entry = {"gpus": "all", "profiles": profiles}
+    gpu = pools.catalog().gpu(board)
+    (found,) = pools.errors(pools.spec_of(gpu, 4, mig=cut(strategy, entry)))
+    assert found.hint.startswith(hint)
+    for layout in found.hint.removeprefix("nearest that fit: ").split("; "):
+        parts = (part.split(" x ") for part in layout.split(" + "))
+        advised = {name: int(count) for count, name in parts}
+        entry = {"gpus": "all", "profiles": advised}
+        assert not pools.errors(pools.spec_of(gpu, 4, mig=cut(strategy, entry)))
+
+
+def test_a_driver_too_old_for_a_board_is_not_too_old_for_its_instances_too() -> None:
+    entry = {"gpus": "all", "profiles": {"1g.23gb": 7}}
+    data = pools.spec_of(pools.catalog().gpu("b200"), 8, mig=cut("mixed", entry))
+    data["hostDefaults"]["driver"] = {"version": "535.309.01"}
+    (found,) = pools.errors(data)
+    assert found.id == "driver-too-old-for-gpu"
+
+
 def test_instances_that_do_not_fit_are_spelled_once() -> None:
     entry = {"gpus": "all", "profiles": {"3g.20gb": 3}}
     (found,) = pools.errors(pools.spec_of(pools.catalog().gpu(A100), 4, mig=cut("mixed", entry)))

@@ -8,9 +8,12 @@ from collections.abc import Iterator
 
 from gpugen import mig
 from gpugen.checks import Problem, check
-from gpugen.devices import geometries
+from gpugen.devices import geometries, plugin_version
 from gpugen.model.catalog import MigGeometry
 from gpugen.model.spec import ClusterSpec, MigEntry, MigStrategy, NodePool
+
+ADVICE = 3  # layouts that a hint names
+MOST_ADVICE = 64  # layouts among which they are sought
 
 
 def _entries(spec: ClusterSpec) -> Iterator[tuple[NodePool, MigEntry]]:
@@ -83,18 +86,35 @@ def does_not_fit(spec: ClusterSpec) -> Iterator[Problem]:
 
     Decided by placement, not by adding slices. Source: the geometry's placements in the catalogue.
     """
-    for _, entry, geometry in cut_entries(spec):
+    for pool, entry, geometry in cut_entries(spec):
         if not all(is_known(geometry, profile) for profile in entry.profiles):
             continue
         refusal = mig.fit(geometry, entry.profiles)
         if isinstance(refusal, mig.Refusal):
-            near = mig.nearest(geometry, entry.profiles)
+            near = _advice(spec, pool, entry, geometry)
             asked = mig.spelled(entry.profiles)
             yield (
                 entry.at / "profiles",
                 f"{asked} does not fit: {refusal.message.removeprefix(f'{asked}, but ')}",
                 "nearest that fit: " + "; ".join(mig.spelled(layout) for layout in near),
             )
+
+
+def _advice(
+    spec: ClusterSpec, pool: NodePool, entry: MigEntry, geometry: MigGeometry
+) -> list[dict[str, int]]:
+    """List the nearest layouts that fit; those first that the strategy and the plugin take."""
+    version, strategy = plugin_version(spec), pool.mig.strategy
+
+    def is_taken(layout: mig.Layout) -> bool:
+        if strategy is MigStrategy.SINGLE:
+            return len(layout) == 1
+        return strategy is MigStrategy.NONE or all(
+            mig.is_advertised(profile, version) for profile in layout
+        )
+
+    near = mig.nearest(geometry, entry.profiles, limit=MOST_ADVICE)
+    return ([layout for layout in near if is_taken(layout)] or near)[:ADVICE]
 
 
 @check("mig-gpu-index", "GG-11")

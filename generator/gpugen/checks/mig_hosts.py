@@ -24,7 +24,9 @@ def needs_driver(spec: ClusterSpec) -> Iterator[Problem]:
         if not pool.mig.is_cut or geometry is None or not version:
             continue
         late = [
-            (floor, what) for floor, what in _floors(pool, geometry) if is_older(version, floor)
+            (floor, what)
+            for floor, what in _floors(pool, geometry)
+            if is_older(version, floor) and not _is_said(pool, version, floor)
         ]
         if late:
             floor, what = max(late, key=lambda item: parts(item[0]))
@@ -34,6 +36,13 @@ def needs_driver(spec: ClusterSpec) -> Iterator[Problem]:
                 f" has {version}",
                 "raise the driver of this pool",
             )
+
+
+def _is_said(pool: NodePool, version: str, floor: str) -> bool:
+    """Tell whether the finding about the board itself asks for a driver that has MIG as well."""
+    gpu = pool.gpu
+    own = gpu.min_driver or str(gpu.min_branch or 0)
+    return is_older(version, own) and not is_older(own, floor)
 
 
 def _floors(pool: NodePool, geometry: MigGeometry) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gpugen import mig
 from gpugen.checks import Problem, check
 from gpugen.checks.mig import cut_entries, is_known
+from gpugen.devices import plugin_version
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec, MigStrategy
 
@@ -66,9 +67,3 @@ def label_too_long(spec: ClusterSpec) -> Iterator[Problem]:
                     f"{rename if is_cured else ''}do not select nodes by it",
                 )
                 break
-
-
-def plugin_version(spec: ClusterSpec) -> str:
-    """Return the version of the device plugin that runs: the spec's, else the release's."""
-    tag = spec.release.images["device-plugin"]["tag"].removeprefix("v")
-    return str(spec.options.get("device-plugin", {}).get("version") or tag)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from gpugen import mig
 from gpugen.checks import Problem, check
-from gpugen.checks.mig_names import plugin_version
-from gpugen.devices import WHOLE_GPU, count_devices
+from gpugen.devices import WHOLE_GPU, count_devices, plugin_version
 from gpugen.model.spec import ClusterSpec, MigStrategy, NodePool, SharingMode
 from gpugen.resources import SHARED_SUFFIX
 from gpugen.versions import parts
