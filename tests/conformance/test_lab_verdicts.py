@@ -44,7 +44,7 @@ JUDGED = [
     *("mig-gpu-twice", "mig-profile-not-advertised", "mig-single-not-uniform"),
     *("mig-strategy-none-with-instances", "mig-unknown-profile"),
     *("sharing-mps-always-fails-requests", "sharing-mps-replicas", "sharing-mps-with-mig"),
-    *("sharing-mps-with-mixed-mig", "sharing-unknown-resource"),
+    *("sharing-mps-with-mixed-mig", "sharing-too-many-units", "sharing-unknown-resource"),
 ]
 TOO_LONG = "mig-product-label-too-long"  # warns of a label that the nodes do not get
 OTHER_PLUGIN = {"mig-profile-not-advertised"}  # its good case takes a version that is not judged

@@ -15,6 +15,8 @@ VOLTA = (7, 0)
 MPS_MAY_GRANT_SEVERAL = (0, 20, 0)  # device plugin in which failRequestsGreaterThanOne may be false
 MPS_CEILING = 48
 MPS_CEILING_BEFORE_TURING = 16
+MESSAGE_BYTES = 4 << 20  # gRPC's default, which the kubelet leaves as it is
+UNIT_BYTES = 61  # of a unit in the plugin's message, NUMA node included, less its number's digits
 
 
 def _mps(spec: ClusterSpec) -> Iterator[NodePool]:
@@ -142,3 +144,34 @@ def unknown_resource(spec: ClusterSpec) -> Iterator[Problem]:
                 f"no device of pool {pool.name!r} is a {name}",
                 hint,
             )
+
+
+@check("sharing-too-many-units", "GG-02")
+def too_many_units(spec: ClusterSpec) -> Iterator[Problem]:
+    """A kubelet takes no list of units above 4 MiB: the plugin starts in vain, the node has none.
+
+    Source: kubernetes v1.36.3, pkg/kubelet/cm/devicemanager/plugin/v1beta1/client.go;
+    k8s-device-plugin v0.19.3, internal/rm/devices.go; observed.
+    """
+    for pool in spec.pools:
+        devices = count_devices(pool.gpu_count, pool.mig)
+        for name, replicas in pool.sharing.resources.items():
+            count = devices.get(name, (0, ""))[0]
+            most = _most_replicas(count, replicas)
+            if most < replicas:
+                yield (
+                    pool.sharing.at / "resources" / name,
+                    f"{count * replicas} units of {name} on a node of pool {pool.name!r}:"
+                    " a list so long is refused by the kubelet, and the node has none",
+                    f"take at most {most} replicas",
+                )
+
+
+def _most_replicas(count: int, wanted: int) -> int:
+    """Return how many replicas of that many devices fit the message, the wanted ones at most."""
+    used = 0
+    for number in range(wanted):
+        used += count * (UNIT_BYTES + len(str(number)))
+        if used > MESSAGE_BYTES:
+            return number
+    return wanted
