@@ -307,6 +307,29 @@ def test_a_node_that_the_cluster_lacks_is_refused(site: Site) -> None:
     assert "PRE-09: the cluster has no node nobody" in message
 
 
+def test_verification_names_what_it_found_and_what_it_wanted(site: Site) -> None:
+    """KUB-01."""
+    assert site.restored
+    site.render(taints=[TAINT])
+    site.members.label(NODE, "gpugen/pool", "stray")
+    run = site.play(playbook="verify.yml")
+    assert (run.code, run[NODE].changed) == (2, ())
+    (message,) = run[NODE].messages
+    assert "gpugen/pool is stray, wanted train" in message
+    assert "taints are site.example/repair:PreferNoSchedule" in message
+    assert "ours are to be nvidia.com/gpu:NoSchedule (gpu_node_taints)" in message
+
+
+def test_a_control_host_without_kubectl_says_so(site: Site) -> None:
+    """PRE-09."""
+    assert site.restored
+    site.render()
+    run = site.play(__gpu_node_kubectl=["kubectl-of-nobody"])
+    assert (run.code, run[NODE].changed) == (2, ())
+    (message,) = run[NODE].messages
+    assert "kubectl-of-nobody cannot be run on the control host" in message
+
+
 def test_the_play_waits_for_what_the_spec_predicts(site: Site) -> None:
     """KUB-03."""
     run = site.short

@@ -6,6 +6,7 @@ kernel's command line.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -29,6 +30,15 @@ CORDON, AWAIT, UNCORDON = (
     "gpu_node : Wait until the node advertises what the spec predicts (KUB-03)",
     "gpu_node : Uncordon the node, which we cordoned (KUB-03)",
 )
+DEAF = """\
+#!/bin/sh
+case "$*" in
+  *" wait "*) touch {mark} ;;
+  *managed-fields*)
+    if [ -e {mark} ]; then rm {mark}; echo 'connection refused' >&2; exit 1; fi ;;
+esac
+exec {kubectl} "$@"
+"""
 
 
 class Site:
@@ -69,9 +79,19 @@ class Site:
         return self.play(ROLE, {"hugepages": {"1Gi": 2}}, playbook="remove.yml", extra=extra)
 
     @cached_property
+    def deaf(self) -> Run:
+        """The API server does not answer right in front of the release."""
+        assert self.removed
+        mark, script = (self.checkout.folder / name for name in ("mark", "kubectl-deaf"))
+        script.write_text(DEAF.format(mark=mark, kubectl=shlex.join(self.members.kubectl)))
+        script.chmod(0o755)
+        extra = {"__gpu_node_kubectl": [str(script)]}
+        return self.play(ROLE, {"hugepages": {"1Gi": 4}}, extra=extra)
+
+    @cached_property
     def behind_an_interrupted_run(self) -> Run:
         """A run of all roles broke off and holds the node; another setting needs a boot."""
-        assert self.removed
+        assert self.deaf
         notes = {"gpugen/cordoned-by": "gpugen: driver 1 -> 2"}
         body = {"metadata": {"annotations": notes}, "spec": {"unschedulable": True}}
         self.members.api.merge(PATH, body)
@@ -110,10 +130,18 @@ def test_a_role_that_is_removed_alone_leaves_the_node_to_the_others(site: Site) 
     assert site.members.labels(NODE)["gpugen/pool"] == "train"
 
 
+def test_a_server_that_does_not_answer_is_no_node_that_nobody_holds(site: Site) -> None:
+    """KUB-03: a play that leaves its node cordoned does not end well."""
+    run = site.deaf
+    assert (run.code, site.members.holder(NODE)) == (2, "gpugen")
+    assert "connection refused" in run.output
+
+
 def test_what_an_interrupted_run_holds_is_not_released_by_a_part_of_the_roles(site: Site) -> None:
     """KUB-03: nobody verified what that run had begun."""
     run = site.behind_an_interrupted_run
     assert run.code == 0, run.output
     assert site.members.holder(NODE) == "gpugen"
-    assert "an earlier run was interrupted (gpugen: driver 1 -> 2)" in run.output
+    said = run.output.partition("Say that the node stays cordoned]")[2]
+    assert "an earlier run was interrupted (gpugen: driver 1 -> 2)" in said, said
     assert site.agents() == 1

@@ -83,6 +83,17 @@ def test_a_run_of_some_roles_verifies_those_and_reboots_for_those_only() -> None
             assert task["name"] == own[task["tags"][0]]
 
 
+def test_every_playbook_begins_with_the_oldest_ansible_that_it_takes() -> None:
+    """Before 2.19 a dictionary was evaluated as a whole, which the roles do not stand."""
+    for plays in (site(resolved(), ROLES), verify(resolved(), ROLES), remove(resolved(), ROLES)):
+        first = plays[0]["tasks"][0]
+        assert (
+            first["ansible.builtin.assert"]["that"]
+            == "ansible_version.full is version('2.19', '>=')"
+        )
+        assert first["tags"] == ["always"]
+
+
 def test_what_roles_share_is_not_skipped_with_one_of_them() -> None:
     """DRV-15: a task with the tags of all roles would go with any that --skip-tags names."""
     for play in site(resolved(), ROLES):
@@ -127,7 +138,7 @@ def test_the_second_play_only_proves() -> None:
 def test_the_third_play_asks_for_a_word_and_goes_backwards() -> None:
     """DRV-23, CTK-21: labels first, so that no agent holds a GPU."""
     judge, work = remove(resolved(), ROLES)
-    assert judge["tasks"][0]["ansible.builtin.assert"]["that"][0].startswith("gpugen_remove")
+    assert judge["tasks"][1]["ansible.builtin.assert"]["that"][0].startswith("gpugen_remove")
     order = steps(work["tasks"])
     assert order[:2] == [("gpu_node", "empty"), ("gpu_node", "absent")]
     assert order[-1] == ("gpu_node", "release")

@@ -20,7 +20,7 @@ $ ansible-playbook remove.yml -e gpugen_remove=true
 ```
 
 Run it here: `ansible.cfg` names inventory and roles. The hosts need Python 3.8 or newer and
-systemd, the control host ansible-core 2.17 or newer{kubectl}.
+systemd, the control host ansible-core 2.19 or newer{kubectl}.
 A second run changes nothing.
 
 1. Every host is judged first, without a write. A host that does not fit is left out and told why.

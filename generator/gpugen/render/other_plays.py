@@ -19,6 +19,7 @@ from gpugen.render.play_parts import (
     in_order,
     included,
     judged,
+    needs,
     play,
 )
 
@@ -28,7 +29,7 @@ REMOVED = ["everything that gpugen installed is removed"]
 def verify(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
     """Return the plays that prove the result and change nothing."""
     ordered = in_order(roles)
-    tasks = _each([role for role in ordered if role != SCHEDULER], "verify", "Verify")
+    tasks = [needs(), *_each([role for role in ordered if role != SCHEDULER], "verify", "Verify")]
     found = [play(spec, "Verify every host", tasks, facts=True)]
     if SCHEDULER in ordered:
         last = _each([SCHEDULER], "verify", "Verify")
@@ -52,7 +53,7 @@ def remove(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def _judgement(roles: Sequence[str]) -> list[Task]:
-    tasks = [_word()]
+    tasks = [needs(), _word()]
     if NODE in roles and "pods" in role_files.entries(NODE):
         tasks.append(entry(f"Judge by {NODE}", NODE, "preflight"))
         tasks.append(included("Judge the pods that have to leave", NODE, "pods", [NODE, "always"]))

@@ -12,6 +12,7 @@ Task: TypeAlias = dict[str, Any]
 ALL_HOSTS = "gpu"  # group of all pools
 CONTROL_PLANE = "control_plane"  # group of the cluster's control-plane nodes
 FACTS = ["!all", "!min", "distribution", "kernel", "pkg_mgr", "python", "service_mgr"]
+OLDEST = "2.19"  # since then a variable is evaluated part by part, as far as it is read
 NODE, DRIVER, SCHEDULER = "gpu_node", "nvidia_driver", "kube_scheduler"
 ORDER = (
     *("gpu_prerequisites", DRIVER, "nvidia_container_toolkit", "nvidia_mig", "nvidia_dcgm"),
@@ -86,6 +87,16 @@ def included(name: str, role: str, step: str, tags: list[str]) -> Task:
         module["apply"] = {"tags": tags}
     task = {"name": name, "ansible.builtin.include_role": module}
     return {**task, "tags": tags} if tags else task
+
+
+def needs() -> Task:
+    """Return what comes first of all: older programs evaluate the roles' variables otherwise."""
+    asked = demand(
+        "Refuse an Ansible that is too old for the roles",
+        f"ansible_version.full is version('{OLDEST}', '>=')",
+        f"this is ansible-core {{{{ ansible_version.full }}}}, wanted {OLDEST} or newer",
+    )
+    return {**asked, "run_once": True, "tags": ["always"]}
 
 
 def judged(tags: Sequence[str]) -> Task:

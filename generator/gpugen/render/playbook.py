@@ -20,6 +20,7 @@ from gpugen.render.play_parts import (
     in_order,
     included,
     judged,
+    needs,
     play,
 )
 
@@ -52,7 +53,7 @@ def site(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
 
 def _judgement(roles: Sequence[str]) -> list[Task]:
     """Read everything, note what has to be interrupted, and ask for the word that allows it."""
-    tasks: list[Task] = []
+    tasks: list[Task] = [needs()]
     for role in roles:
         if "preflight" in role_files.entries(role):
             tasks.append(entry(f"Judge by {role}", role, "preflight", "preflight"))
