@@ -99,7 +99,8 @@ FAULTS = {  # node -> beginnings of what it is told, all at once
         "DRV-03: nvidia-driver-pinning-580 pins the driver too",
     ),
     "root1": (
-        "CTK-04: nvidia-docker2 of a former toolkit must leave, the kubelet runs, and nothing drains",
+        "CTK-04: nvidia-docker2 of a former toolkit must leave, the kubelet runs, "
+        "and nothing drains",
         "CTK-18: /etc/cdi/nvidia.yaml describes nvidia.com/gpu a second time",
         "CTK-08: /etc/containerd/config.toml has version 1",
     ),
