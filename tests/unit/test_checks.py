@@ -66,6 +66,14 @@ def test_one_place_is_one_finding_however_many_pools_it_concerns() -> None:
     )
 
 
+def test_a_profile_is_missed_on_the_board_that_the_spec_names() -> None:
+    """Not on its geometry, whose name no spec holds."""
+    pool = {"/pools/0/gpu": {"model": "h200-sxm5", "count": 8}}
+    layout = [{"gpus": "all", "profiles": {"1g.10gb": 7}}]
+    found = judge({**pool, "/pools/0/mig": {"strategy": "mixed", "layout": layout}})
+    assert [finding.message for finding in found] == ["h200-sxm5 has no MIG profile '1g.10gb'"]
+
+
 def test_modules_that_nobody_builds_get_the_flavour_that_somebody_does() -> None:
     (finding,) = judge(
         {

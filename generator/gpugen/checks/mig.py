@@ -59,7 +59,7 @@ def unknown_profile(spec: ClusterSpec) -> Iterator[Problem]:
 
     Source: MIG user guide v620; mig-parted v0.13.1, observed.
     """
-    for _, entry, geometry in cut_entries(spec):
+    for pool, entry, geometry in cut_entries(spec):
         for profile in entry.profiles:
             if not is_known(geometry, profile):
                 known = ", ".join(geometry.profiles)
@@ -69,7 +69,7 @@ def unknown_profile(spec: ClusterSpec) -> Iterator[Problem]:
                 meant = f"did you mean {better}? " if better else ""
                 yield (
                     entry.at / "profiles" / profile,
-                    f"{geometry.id} has no MIG profile {profile!r}",
+                    f"{pool.gpu.id} has no MIG profile {profile!r}",
                     f"{meant}profiles: {known}",
                 )
 
