@@ -120,6 +120,24 @@ def test_a_driver_too_old_for_a_board_is_not_too_old_for_its_instances_too() -> 
     assert found.id == "driver-too-old-for-gpu"
 
 
+@pytest.mark.parametrize(
+    ("version", "components", "said"),
+    [
+        ("0.18.2", {}, "whose labels reach no node"),
+        ("0.18.2", {"gpu-feature-discovery": False}, "was not judged"),
+        ("0.14.5", {"gpu-feature-discovery": False}, "shares nothing by MPS"),
+        ("0.20.0", {}, "was not judged"),
+    ],
+)
+def test_another_plugin_is_spoken_of_once(
+    version: str, components: dict[str, Any], said: str
+) -> None:
+    data = pools.spec_of(pools.catalog().gpu(A100), 4, sharing=shared("mps"))
+    data["components"] = {"device-plugin": {"version": version}, **components}
+    (found,) = (f for f in pools.findings(data) if f.id.startswith("device-plugin-version"))
+    assert said in found.message
+
+
 def test_instances_that_do_not_fit_are_spelled_once() -> None:
     entry = {"gpus": "all", "profiles": {"3g.20gb": 3}}
     (found,) = pools.errors(pools.spec_of(pools.catalog().gpu(A100), 4, mig=cut("mixed", entry)))

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
+from gpugen.devices import plugin_version
 from gpugen.model.finding import Severity
-from gpugen.model.spec import ClusterSpec
+from gpugen.model.spec import ClusterSpec, SharingMode
+from gpugen.versions import is_older
+
+LABELS_BY_API = "0.19.0"  # before, feature discovery writes a file that nobody reads here
+MPS_AND_LABELS = "0.15.0"  # before, the image has neither MPS daemon nor feature discovery
 
 
 @check("device-plugin-no-advertiser", "GG-14")
@@ -39,10 +44,39 @@ def version_not_judged(spec: ClusterSpec) -> Iterator[Problem]:
     Source: k8s-device-plugin v0.20.0 against v0.19.3, internal/rm and api/config/v1.
     """
     shipped = spec.release.images["device-plugin"]["tag"].removeprefix("v")
-    chosen = spec.options["device-plugin"].get("version", shipped)
-    if chosen != shipped:
+    chosen = plugin_version(spec)
+    if chosen != shipped and not _lacks(spec):
         yield (
             spec.at / "components" / "device-plugin" / "version",
             f"version {chosen!r} of the plugin was not judged with this release",
             f"leave version out for {shipped}, or compare what the nodes advertise yourself",
         )
+
+
+@check("device-plugin-version-too-old", "GG-19", component="device-plugin")
+def version_too_old(spec: ClusterSpec) -> Iterator[Problem]:
+    """An older image lacks what is rendered for it, so labels or shared units never appear.
+
+    Before v0.19.0 GPU feature discovery publishes no NodeFeature unless told to; before v0.15.0
+    neither it nor the MPS daemon is in the image.
+    Source: k8s-device-plugin CHANGELOG.md, v0.19.0 (#1504) and v0.15.0.
+    """
+    lacking = _lacks(spec)
+    if lacking:
+        floor, what = lacking
+        yield (
+            spec.at / "components" / "device-plugin" / "version",
+            f"version {plugin_version(spec)!r} of the plugin {what}",
+            f"take {floor} or newer, or leave version out",
+        )
+
+
+def _lacks(spec: ClusterSpec) -> tuple[str, str] | None:
+    """Return the first version that has what the spec needs, and what an older one does."""
+    version = plugin_version(spec)
+    if "gpu-feature-discovery" in spec.options and is_older(version, LABELS_BY_API):
+        return LABELS_BY_API, "comes with a GPU feature discovery whose labels reach no node"
+    has_mps = any(pool.sharing.mode is SharingMode.MPS for pool in spec.pools)
+    if has_mps and is_older(version, MPS_AND_LABELS):
+        return MPS_AND_LABELS, "shares nothing by MPS"
+    return None
