@@ -100,7 +100,9 @@ def test_the_output_of_the_last_spec_is_pruned_too(root: Path) -> None:
     gpugen("render", "--quiet", cwd=root)
     (root / SPEC).unlink()
     assert "out/lab has no spec any more" in gpugen("render", cwd=root).err
-    assert gpugen("render", "--check", cwd=root).code == 3
+    answer = gpugen("render", "--check", cwd=root)
+    assert answer.code == 3
+    assert answer.err.endswith("run 'gpugen render --prune' and commit\n")
     answer = gpugen("render", "--prune", cwd=root)
     assert (answer.code, "lab: " in answer.err) == (0, True)
     assert not (root / "out/lab").exists()
@@ -130,6 +132,21 @@ def test_sarif_brings_the_explanations(root: Path) -> None:
     (rule,) = run["tool"]["driver"]["rules"]
     explained = gpugen("explain", "schema-unknown-key").out
     assert rule["fullDescription"]["text"] in explained
+
+
+def test_what_became_of_files_that_somebody_touched(root: Path) -> None:
+    play = root / "out/lab/ansible/site.yml"
+    play.write_text("mine\n")
+    answer = gpugen("render", "--check", cwd=root)
+    assert answer.code == 3
+    assert answer.err.endswith("run 'gpugen render --force' and commit\n")
+    assert gpugen("render", "--force", cwd=root).err == "lab: 1 overwritten\n"
+    play.unlink()
+    assert gpugen("render", "--check", cwd=root).err.endswith("run 'gpugen render' and commit\n")
+    assert gpugen("render", cwd=root).err == "lab: 1 restored\n"
+    (root / "out/lab/mine.txt").write_text("mine\n")
+    answer = gpugen("render", "--check", cwd=root)
+    assert answer.err.endswith("differs from the specs; delete what is foreign\n")
 
 
 def test_out_is_elsewhere(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

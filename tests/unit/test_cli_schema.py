@@ -54,6 +54,12 @@ def test_every_field_has_words_and_an_example_that_holds(field: Field) -> None:
         assert not list(judge.iter_errors(example)), example
 
 
+def test_check_alone_has_nothing_to_compare() -> None:
+    answer = gpugen("schema", "--check")
+    assert (answer.code, answer.out) == (2, "")
+    assert "name it with --write" in answer.err
+
+
 def test_write_check_and_stale(tmp_path: Path) -> None:
     target = tmp_path / "schema.json"
     assert gpugen("schema", "--write", target, "--check").code == 3

@@ -64,7 +64,7 @@ class UnknownRow(KeyError):  # noqa: N818 says what happened, like FileNotFoundE
     def word(self) -> str:
         """The kind as it stands in a sentence."""
         word = self.kind.replace("-", " ")
-        return word.replace("gpu", "GPU").replace("kubernetes", "Kubernetes")
+        return word.replace("gpu", "GPU").replace("mig", "MIG").replace("kubernetes", "Kubernetes")
 
     @property
     def meant(self) -> str:

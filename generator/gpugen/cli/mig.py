@@ -49,7 +49,8 @@ def check(model: str, profiles: tuple[str, ...], root: Path | None) -> int:
         places = ", ".join(f"{i.profile}@{i.start}" for i in answer.instances)
         click.echo(f"{mig.spelled(asked)} fits {model}: {places}")
         return ExitCode.DONE
-    click.echo(f"{mig.spelled(asked)} does not fit {model}: {answer.message}")
+    why = answer.message.removeprefix(f"{mig.spelled(asked)}, but ")
+    click.echo(f"{mig.spelled(asked)} does not fit {model}: {why}")
     for layout in mig.nearest(geometry, asked):
         click.echo(f"    fits: {mig.spelled(layout)}")
     return ExitCode.SPEC_IS_WRONG

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -22,6 +22,16 @@ from gpugen.errors import ExitCode, UsageError
 from gpugen.pipeline import Outcome, Workspace
 
 ROLE = re.compile(r"ansible/roles/(?P<role>[a-z_]+)/meta/argument_specs\.yml")
+
+
+_DONE = {  # what became of paths that were not as they had been written
+    write.Kind.EDITED: "overwritten",
+    write.Kind.MISSING: "restored",
+    write.Kind.FOREIGN: "taken over",
+}
+
+
+_REFUSED = (write.Kind.EDITED, write.Kind.REPLACED_BY_LINK)
 
 
 @click.command("render")
@@ -151,11 +161,11 @@ def _told(changes: Sequence[write.Change]) -> Sequence[write.Change]:
     return [change for change in changes if change.path != write.INDEX] or changes
 
 
-def _summary(changes: Sequence[write.Change]) -> str:
+def _summary(changes: Sequence[write.Change], words: Mapping[write.Kind, str] = _DONE) -> str:
     """Count the changes by kind."""
     if not changes:
         return "unchanged"
-    kinds = [change.kind for change in _told(changes)]
+    kinds = [words.get(change.kind, str(change.kind)) for change in _told(changes)]
     if _told(changes)[0].path == write.INDEX:
         return "unchanged, index renewed"
     return ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
@@ -171,13 +181,14 @@ def _compare(
     diff: bool,
 ) -> int:
     """Compare without writing; say what differs, and under ``--diff`` how."""
-    differs = False
+    kinds: set[write.Kind] = set()
+    is_orphaned = False
     for outcome in outcomes:
         assert outcome.spec is not None
         name = outcome.spec.name
         tree = workspace.build(outcome)
         changes = write.compare(tree, folder, name, None)  # another gpugen is no drift
-        differs = differs or bool(changes)
+        kinds.update(change.kind for change in changes)
         _departures(changes, folder, name)
         if diff:
             for line in write.diff(tree, folder, name, shown=f"{folder.name}/{name}"):
@@ -188,10 +199,22 @@ def _compare(
     if whole:
         for name in write.orphans(folder, workspace.clusters()):
             click.echo(f"{folder.name}/{name}: its spec is gone; --prune deletes it", err=True)
-            differs = True
+            is_orphaned = True
+    differs = bool(kinds) or is_orphaned
     if differs and check:
-        click.echo("out/ differs from the specs; run 'gpugen render' and commit", err=True)
+        click.echo(
+            f"{folder.name}/ differs from the specs; {_advice(kinds, is_orphaned)}", err=True
+        )
     return ExitCode.DIFFERENCE if differs and check else ExitCode.DONE
+
+
+def _advice(kinds: Collection[write.Kind], is_orphaned: bool) -> str:
+    """Say what makes the output what the specs say."""
+    force = " --force" * any(kind in _REFUSED for kind in kinds) + " --prune" * is_orphaned
+    foreign = "delete what is foreign" * (write.Kind.FOREIGN in kinds)
+    if foreign and len(kinds) == 1 and not is_orphaned:
+        return foreign
+    return f"run 'gpugen render{force}' and commit" + f"; {foreign}" * bool(foreign)
 
 
 def _orphans(
@@ -213,4 +236,5 @@ def _orphans(
             continue
         changes = write.prune(folder, name, force=force, lock=lock)
         if not quiet:
-            click.echo(f"{name}: {_summary(changes)}", err=True)
+            words = {**_DONE, write.Kind.FOREIGN: "left alone"}
+            click.echo(f"{name}: {_summary(changes, words)}", err=True)

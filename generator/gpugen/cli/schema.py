@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gpugen.errors import ExitCode, GpugenError
+from gpugen.errors import ExitCode, GpugenError, UsageError
 
 
 def editor_schema() -> str:
@@ -38,6 +38,8 @@ def _without_words(schema: Any) -> Any:
 def command(target: Path | None, check: bool) -> int:
     """Print the schema that editors complete and check specs with."""
     text = editor_schema()
+    if check and target is None:
+        raise UsageError("--check compares a file", "name it with --write")
     if target is None:
         click.echo(text, nl=False)
         return ExitCode.DONE
