@@ -112,6 +112,17 @@ def test_advised_layouts_are_taken(
         assert not pools.errors(pools.spec_of(gpu, 4, mig=cut(strategy, entry)))
 
 
+@pytest.mark.parametrize(("more", "is_alike"), [({}, True), ({"1g.5gb": 6}, False)])
+def test_the_strategy_single_is_advised_where_all_gpus_are_alike(
+    more: dict[str, int], is_alike: bool
+) -> None:
+    entry = {"gpus": "all", "profiles": {"1g.5gb+me": 1, **more}}
+    gpu = pools.catalog().gpu(A100)
+    (found,) = pools.errors(pools.spec_of(gpu, 4, mig=cut("mixed", entry)))
+    assert found.hint.startswith("write strategy: single") == is_alike
+    assert bool(pools.errors(pools.spec_of(gpu, 4, mig=cut("single", entry)))) != is_alike
+
+
 def test_a_driver_too_old_for_a_board_is_not_too_old_for_its_instances_too() -> None:
     entry = {"gpus": "all", "profiles": {"1g.23gb": 7}}
     data = pools.spec_of(pools.catalog().gpu("b200"), 8, mig=cut("mixed", entry))

@@ -9,7 +9,7 @@ from gpugen.checks import Problem, check
 from gpugen.checks.mig import cut_entries, is_known
 from gpugen.devices import plugin_version
 from gpugen.model.finding import Severity
-from gpugen.model.spec import ClusterSpec, MigStrategy
+from gpugen.model.spec import ClusterSpec, MigStrategy, NodePool
 
 LABEL_LIMIT = 63
 SHARED = "-SHARED"
@@ -32,18 +32,20 @@ def not_advertised(spec: ClusterSpec) -> Iterator[Problem]:
                 yield (
                     entry.at / "profiles" / profile,
                     f"device plugin {version} does not register {profile!r} under its own name",
-                    _instead(profile),
+                    _instead(pool, profile),
                 )
 
 
-def _instead(profile: str) -> str:
+def _instead(pool: NodePool, profile: str) -> str:
     """Return what to write instead of a profile that the plugin of the release misnames."""
     name = mig.parse_profile(profile)
     if name.compute < name.slices:
         return f"take whole instances ({name.gpu_instance}), or the strategy single"
+    is_alike = all(tuple(entry.profiles) == (profile,) for entry in pool.mig.layout)
+    single = "write strategy: single, as all GPUs are cut alike, or " if is_alike else ""
     return (
-        'write components: {device-plugin: {version: "0.20.0"}}, which is not judged by our tests,'
-        " or take a profile without attributes"
+        f'{single}write components: {{device-plugin: {{version: "0.20.0"}}}}, which is not judged'
+        " by our tests, or take a profile without attributes"
     )
 
 
