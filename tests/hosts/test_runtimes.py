@@ -1,6 +1,7 @@
 """docker, CRI-O, k3s and k0s on booted nodes: they learn of the toolkit, keep theirs, forget.
 
-CTK-12, CTK-14, CTK-15, CTK-19, CTK-21, DIST-01 to DIST-06.
+CTK-12, CTK-14, CTK-15, CTK-19 to CTK-21, DIST-01 to DIST-06. Their clients are stand-ins, so what
+CTK-20 shows here is what they are told; a container that really runs is test_smoke.py.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ K3S_CONFIG = "/var/lib/rancher/k3s/agent/etc/containerd/config.toml"
 K3S_DEFAULT = "/etc/rancher/k3s/config.yaml.d/90-gpugen-runtime.yaml"
 K0S_DROPIN = "/etc/k0s/containerd.d/99-nvidia.toml"
 ALLOWED = {**ALL_AT_ONCE, **REBOOT}
+IMAGE = "registry.lab.example/cuda:13.0.1"
 
 
 class Host:
@@ -68,6 +70,11 @@ class Host:
         """Run the playbook that only verifies."""
         assert self.first
         return self.play(playbook="verify.yml")
+
+    def smoke(self) -> Run:
+        """Verify with a container."""
+        assert self.first
+        return self.play({**ALLOWED, f"{ROLE}_smoke_test": IMAGE}, "verify.yml")
 
     def remove(self) -> Run:
         """Run the playbook that removes."""
@@ -172,6 +179,19 @@ def test_docker_and_containerd_are_left_alone_then(docker: Host) -> None:
     assert docker.verify().code == 0
 
 
+def test_docker_is_told_to_start_a_container_and_to_forget_it(docker: Host) -> None:
+    """CTK-20: by docker alone."""
+    run = docker.play(
+        {**ALLOWED, f"{ROLE}_smoke_test": IMAGE, f"{ROLE}_runtimes": ["docker"]}, "verify.yml"
+    )
+    assert run.code == 0, run.output
+    asked = docker.show("/run/docker-asked").splitlines()
+    assert [line.split()[0] for line in asked] == ["image", "pull", "run", "image"]
+    assert "--runtime nvidia --env NVIDIA_VISIBLE_DEVICES=all" in asked[2]
+    assert asked[2].endswith(f" {IMAGE} nvidia-smi -L")
+    assert asked[3] == f"image rm {IMAGE}"
+
+
 def test_docker_forgets_and_its_file_is_as_it_was(docker: Host) -> None:
     """CTK-21."""
     run = docker.remove()
@@ -230,6 +250,13 @@ def test_a_mode_that_the_unit_cannot_use_is_put_right(crio: Host) -> None:
     assert crio.verify().code == 0
 
 
+def test_cri_o_is_not_asked_to_start_a_container(crio: Host) -> None:
+    """CTK-20: what crictl starts, the kubelet deletes."""
+    (message,) = crio.smoke()["crio"].messages
+    assert "CTK-20: CRI-O starts containers for the kubelet alone" in message
+    assert "runtimeClassName: nvidia" in message
+
+
 def test_cri_o_forgets(crio: Host) -> None:
     """CTK-21."""
     run = crio.remove()
@@ -276,6 +303,15 @@ def test_an_agent_that_detects_is_restarted_and_given_no_drop_in(k3s: Host) -> N
     assert k3s.node.run("systemctl", "is-active", "k3s-agent").strip() == "active"
     assert k3s.changed_again() == ()
     assert k3s.verify().code == 0
+
+
+def test_a_container_is_started_by_the_distributions_own_client(k3s: Host) -> None:
+    """CTK-20, DIST-01: with the image of pods, so nothing is pulled."""
+    run = k3s.smoke()
+    assert run.code == 0, run.output
+    asked = k3s.show("/run/ctr-asked").splitlines()
+    assert [line.split()[2] for line in asked] == ["images", "run", "containers"]
+    assert f"--runc-binary {BINARY} --env NVIDIA_VISIBLE_DEVICES=all" in asked[1]
 
 
 def test_an_agent_that_detects_forgets(k3s: Host) -> None:

@@ -68,7 +68,9 @@ def crio(program: Path, toolkit: Path, folder: Path) -> Machine:
 def k3s() -> Machine:
     """Return an agent of k3s."""
     program = "usr/local/bin/k3s-agent"
-    return Machine(files={program: text("runtimes/k3s-agent"), **_unit("k3s-agent", f"/{program}")})
+    client = {"usr/local/bin/k3s": text("runtimes/k3s")}
+    own = {program: text("runtimes/k3s-agent"), **client}
+    return Machine(files={**own, **_unit("k3s-agent", f"/{program}")})
 
 
 def k0s() -> Machine:
