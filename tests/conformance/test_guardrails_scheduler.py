@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from guarded import GPU, MIG, Guarded, opened, pod, spec_of, told
+from guarded import GPU, GPU_TAINT, MIG, SPACE, Guarded, made_by, opened, pod, spec_of, told
 
 from gpugen.model.spec import ClusterSpec
 from gpugen.plan import plan
@@ -77,6 +77,32 @@ def test_agrees_with_the_scheduler(server: Guarded, cluster: str) -> None:
     # One pool with one resource has either all that is asked for or too few.
     possible = BY_THE_SCHEDULER if cluster == "lab" else BY_THE_SCHEDULER - {"no-single-node"}
     assert set(seen) == possible | {"bound"}, seen
+
+
+def test_no_pod_is_made_that_could_be_given_tolerations(server: Guarded) -> None:
+    """The controller goes by a DaemonSet's template; the completion is for pods alone."""
+    spec = spec_of("lab")
+    names = bring(server, spec)
+    item = made_by("DaemonSet", pod({GPU: "1"}, nodeSelector={"gpugen/pool": "hgx"}))
+    item["metadata"]["namespace"] = SPACE
+    path = server.api.path(item)
+
+    def wanted() -> int:
+        found = server.api.get(path)
+        is_seen = found["status"].get("observedGeneration") == found["metadata"]["generation"]
+        return int(found["status"]["desiredNumberScheduled"]) if is_seen else -1
+
+    try:
+        server.use(spec)
+        assert any("[template-taint]" in text for text in told(server.ask(item)))
+        for tolerations, nodes_of_it in (([], 0), ([GPU_TAINT], 1)):
+            item["spec"]["template"]["spec"]["tolerations"] = tolerations
+            assert server.api.try_apply(item).is_good
+            wait_until(f"{nodes_of_it} nodes", lambda count=nodes_of_it: wanted() == count)
+    finally:
+        server.api.delete(path)
+        for name in names:
+            server.api.delete(f"/api/v1/nodes/{name}")
 
 
 def compare(server: Guarded, dice: random.Random, resources: list[str]) -> Counter[str]:
