@@ -231,6 +231,12 @@ def test_one_role_alone_is_removed_and_the_node_given_back(plays: Plays) -> None
     ]
 
 
+def test_the_removal_of_the_schedulers_file_empties_no_node(plays: Plays) -> None:
+    words = {"gpugen_remove": True, "gpugen_serial": "100%"}
+    run = plays.run("--tags", "kube_scheduler", playbook="remove.yml", **words)
+    assert (run.code, run.after_judgement(FIRST)) == (0, ["gpu_node release"])
+
+
 def test_everything_is_removed_behind_the_node(plays: Plays) -> None:
     run = plays.run(playbook="remove.yml", gpugen_remove=True)
     assert run.after_judgement(FIRST) == [

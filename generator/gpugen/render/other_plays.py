@@ -40,14 +40,15 @@ def verify(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
 def remove(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
     """Return the plays that take everything away, batch by batch, in reverse order."""
     ordered = in_order(roles)
-    found = [play(spec, "Judge every host before any is touched", _judgement(ordered), facts=True)]
+    name, tasks = "Judge every host before any is touched", _judgement(ordered)
+    found = [play(spec, name, tasks, facts=True, reads=("gpugen_works",))]
     if SCHEDULER in ordered:
         last = [_word(), *_each([SCHEDULER], "absent", "Remove")]
         name = "Give the main scheduler back, one node at a time"
         given = play(spec, name, last, hosts=CONTROL_PLANE, facts=True, rolls=True)
         found.append({**given, "serial": 1})
     hosts = [role for role in ordered if role != SCHEDULER]
-    reads = ("gpugen_runs_node", "gpugen_away", "gpugen_lost")
+    reads = ("gpugen_works", "gpugen_runs_node", "gpugen_away", "gpugen_lost")
     found.append(play(spec, "Remove, batch by batch", _removal(hosts), rolls=True, reads=reads))
     return found
 
@@ -56,7 +57,8 @@ def _judgement(roles: Sequence[str]) -> list[Task]:
     tasks = [needs(), _word()]
     if NODE in roles and "pods" in role_files.entries(NODE):
         tasks.append(entry(f"Judge by {NODE}", NODE, "preflight"))
-        tasks.append(included("Judge the pods that have to leave", NODE, "pods", [NODE, "always"]))
+        pods = included("Judge the pods that have to leave", NODE, "pods", [NODE, "always"])
+        tasks.append({**pods, "when": "gpugen_works | bool"})
     return [*tasks, judged(["always"])]
 
 
@@ -70,9 +72,9 @@ def _removal(roles: Sequence[str]) -> list[Task]:
     if NODE not in roles or "absent" not in role_files.entries(NODE):
         return [*guards(), *tasks]
     emptied = included("Empty the node of work (DRV-15)", NODE, "empty", [NODE, "always"])
-    emptied["vars"] = {"gpu_node_reasons": REMOVED}
+    emptied |= {"vars": {"gpu_node_reasons": REMOVED}, "when": "gpugen_works | bool"}
     kept = included(f"Run {NODE}, which stays", NODE, "converge", [NODE, "always"])
-    kept["when"] = "not (gpugen_runs_node | bool)"
+    kept["when"] = ["gpugen_works | bool", "not (gpugen_runs_node | bool)"]
     given = entry("Let pods come back (KUB-03)", NODE, "release", "always")
     first = [*guards(), emptied, *_each([NODE], "absent", "Remove")]
     return [*first, *tasks, kept, given]

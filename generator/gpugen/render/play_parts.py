@@ -23,7 +23,7 @@ REASONS = "{{ gpugen_disruption | default({}) | dict2items | map(attribute='valu
 DRAINS = f"ansible_skip_tags | intersect(['{DISRUPTIVE}', '{NODE}']) | length == 0"
 WORD = f"{{{{ (gpugen_allow_disruption | bool) and {DRAINS} }}}}"
 HERE = "{{ lookup('ansible.builtin.file', '/etc/machine-id', errors='ignore') }}"
-WORKS = "{{ ansible_run_tags | difference(['preflight']) | length > 0 }}"
+WORKS = f"{{{{ ansible_run_tags | difference(['preflight', '{SCHEDULER}']) | length > 0 }}}}"
 OWNS = f"{{{{ ansible_run_tags | intersect(['all', 'tagged', '{NODE}']) | length > 0 }}}}"
 AWAY = "{{ ansible_play_hosts_all | difference(ansible_play_hosts) | map('extract', hostvars) }}"
 JUDGED = "selectattr('gpugen_is_judged', 'defined') | map(attribute='inventory_hostname')"
@@ -32,7 +32,7 @@ VARIABLES = {
     "gpugen_reasons": REASONS,  # why the host must be empty
     "gpugen_may_interrupt": WORD,  # not for who skips the drain
     "gpugen_here": HERE,  # the machine that the play runs on
-    "gpugen_works": WORKS,  # not for who only judges
+    "gpugen_works": WORKS,  # not for who only judges, or means the control plane alone
     "gpugen_runs_node": OWNS,  # by --tags
     "gpugen_away": AWAY,  # hosts that failed, or do not answer
     "gpugen_lost": LOST,  # those that answered when they were judged
