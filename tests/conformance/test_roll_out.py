@@ -22,7 +22,7 @@ import yaml
 from gpugen.pipeline import Workspace
 from required import missing
 
-pytestmark = pytest.mark.judged_by("ansible-core")
+pytestmark = [pytest.mark.judged_by("ansible-core"), pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 CALLBACKS = ROOT / "tests/lab/hosts/callbacks"
