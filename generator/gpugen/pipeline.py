@@ -12,7 +12,7 @@ from typing import Any
 from gpugen import assets
 from gpugen.catalog import Catalog
 from gpugen.load import Document, Reader, load
-from gpugen.model.finding import ROOT, Finding, Pointer, is_fatal
+from gpugen.model.finding import ROOT, Finding, is_fatal
 from gpugen.model.record import NOTHING, record
 from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
@@ -97,6 +97,8 @@ class Workspace:
 
     def _keys(self, spec: ClusterSpec) -> tuple[dict[str, bytes], list[Finding]]:
         """Read the repository keys that the spec names."""
+        from gpugen import key_files
+
         assert self.root is not None
         keys: dict[str, bytes] = {}
         findings = []
@@ -105,9 +107,8 @@ class Workspace:
             if repositories is None or repositories.key_file in keys:
                 continue
             path = self.root / repositories.key_file
-            fault = _key_fault(path, self.root)
-            if fault:
-                findings.append(_bad_key(repositories.key_file, fault, repositories.at))
+            if fault := key_files.fault(path, self.root, repositories):
+                findings.append(fault)
             else:
                 keys[repositories.key_file] = path.read_bytes()
         return keys, findings
@@ -181,29 +182,6 @@ def _misnamed(folder: str, name: Any) -> Finding:
         f"the cluster is called {name!r} but lies in the folder {folder!r}",
         f"write name: {folder}, or rename the folder; output goes to out/<name>",
         ROOT / "name",
-    )
-
-
-def _key_fault(path: Path, root: Path) -> str:
-    """Say what is wrong with a repository's key file; empty if nothing is."""
-    if not path.is_file():
-        return "does not exist"
-    if not path.resolve().is_relative_to(root):
-        return "leads out of the repository"
-    start = path.read_bytes()[:65536]
-    if b"PRIVATE KEY" in start:
-        return "holds a private key"
-    if b"BEGIN PGP PUBLIC KEY BLOCK" not in start:
-        return "is not an ASCII-armoured public key"
-    return ""
-
-
-def _bad_key(key_file: str, fault: str, at: Pointer) -> Finding:
-    return Finding(
-        "repository-key-file",
-        f"the repository's key {key_file!r} {fault}",
-        "put the vendor's or mirror's public key there, as text (gpg --armor --export)",
-        at / "keyFile",
     )
 
 

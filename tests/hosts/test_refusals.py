@@ -159,11 +159,22 @@ class Fresh:
         self.node: Node = self.nodes["fresh"]
         self.checkout = Checkout(room, folder)
 
-    def refused(self, *roles: str, **changes: Any) -> tuple[str, set[str], tuple[str, ...]]:
-        """Play roles of a changed spec: the message, the paths that changed, the changed tasks."""
+    def refused(
+        self, *roles: str, key: bytes = b"", **changes: Any
+    ) -> tuple[str, set[str], tuple[str, ...]]:
+        """Play roles of a changed spec: the message, the paths that changed, the changed tasks.
+
+        key: stands in the output during the play, in place of the repository's.
+        """
         self.checkout.render(spec(self.room, self.nodes.values(), **changes))
+        file = self.checkout.plays / "files/keys/lab.asc"
         before = self.node.changes()
+        if key:
+            own = file.read_bytes()
+            file.write_bytes(key)
         run = self.checkout.play()
+        if key:
+            file.write_bytes(own)
         print(run.output)
         assert run.code == 2, run.output
         (*_, message) = run["fresh"].messages
@@ -177,10 +188,15 @@ def fresh(room: Room, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fres
     room.stop(own.nodes.values())
 
 
-def test_a_key_with_another_fingerprint_is_refused(fresh: Fresh) -> None:
-    message, difference, changed = fresh.refused(fingerprint="0" * 40)
+def test_a_key_with_another_fingerprint_is_refused(fresh: Fresh, tmp_path: Path) -> None:
+    """Rendering compares too, so the key is exchanged in the output."""
+    stranger = deb.Key(tmp_path / "gpg")
+    try:
+        message, difference, changed = fresh.refused(key=stranger.public)
+    finally:
+        stranger.close()
     assert "PRE-07" in message
-    assert f"holds key {fresh.room.key.fingerprint}, wanted {'0' * 40}" in message
+    assert f"holds key {stranger.fingerprint}, wanted {fresh.room.key.fingerprint}" in message
     assert (difference, changed) == (set(), ())
 
 
