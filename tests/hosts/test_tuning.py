@@ -260,5 +260,28 @@ def test_removal_leaves_nothing_behind(story: Story) -> None:
     run = story.removed
     assert run.code == 0, run.output
     assert story.own_files() == set()
+    assert (
+        "hugepages=4 hugepagesz=1G stay on the kernel's command line until the next boot"
+        in run.output
+    )
     assert story.gpus()["clock"] == "1410"
     assert "hugepages" not in story.node.read("/boot/grub/grub.cfg")
+
+
+def test_a_restart_that_ends_containers_needs_a_word(story: Story) -> None:
+    """TUN-08, CTK-19: docker's, unless its containers outlive it."""
+    assert story.removed
+    unit = "[Service]\nExecStart=/bin/sleep infinity\n"
+    story.node.sh("cat >/etc/systemd/system/docker.service", unit)
+    story.node.sh("systemctl daemon-reload; systemctl start docker; mkdir -p /etc/docker")
+    docker = {"gpu_tuning_runtime_services": ["docker.service"]}
+    limits = {"limits": {"nofile": 4096}}
+    run = story.play(limits, **docker)
+    assert (run.code, run[NODE].changed) == (2, ()), run.output
+    assert "its restart ends all containers, since live-restore is off" in run[NODE].messages[-1]
+    story.node.sh("cat >/etc/docker/daemon.json", '{"live-restore": true}\n')
+    run = story.play(limits, **docker)
+    assert run.code == 0, run.output
+    shown = story.node.run("systemctl", "show", "--property=LimitNOFILE", "docker")
+    assert shown.strip() == "LimitNOFILE=4096"
+    assert story.play(limits, **docker)[NODE].changed == ()
