@@ -71,9 +71,8 @@ def _labels(spec: ClusterSpec, plan: Plan, pool: NodePool) -> dict[str, str]:
     if "gpu-feature-discovery" in spec.options:
         labels |= _kept(pool.prediction.labels)
     discovery = spec.options.get("node-feature-discovery", {})
-    is_ours = (
-        discovery.get("mode") == "own"
-    )  # the labels of another's worker are its owner's choice
+    # The labels of another's worker are its owner's choice.
+    is_ours = discovery.get("mode") == "own"
     if is_ours and discovery["worker"] and "pci" in discovery["sources"]:
         labels[NVIDIA_PCI] = "true"
     return dict(sorted(labels.items()))

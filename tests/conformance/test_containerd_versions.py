@@ -273,3 +273,13 @@ def test_a_host_without_a_runtime_is_judged_in_words(tmp_path: Path) -> None:
     assert "CTK-06: no-containerd does not run here; install containerd first" in found["report"]
     assert "CTK-01: nvidia-container-toolkit, nvidia-container-toolkit-base, " in found["verdict"]
     assert "CTK-09: the runtime is not in the effective configuration" in found["verdict"]
+
+
+def test_files_of_others_keep_their_order(tmp_path: Path) -> None:
+    """CTK-08: a later import overrides an earlier one, so the bare configuration needs them so."""
+    imports = [f"/etc/{name}.toml" for name in ("nine", "one", "eight", "two", "seven", "ten")]
+    root = tmp_path / "config.toml"
+    root.write_text(f"version = 2\nimports = {json.dumps(imports)}\n")
+    cell = {"__containerd": "no-containerd", "root": str(root), "dropin": "/nowhere/b/c"}
+    found = role_texts.render(tmp_path, {"many": cell}, ["others"])["many"]
+    assert found["others"] == imports
