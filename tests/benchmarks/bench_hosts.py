@@ -1,6 +1,6 @@
 """Prints what the host half costs: reading the inventory, and runs over hosts that are as wanted.
 
-    python tests/benchmarks/bench_hosts.py [--hosts 10000] [--nodes 1 20] [--runs 3]
+    python tests/benchmarks/bench_hosts.py [--hosts 10000] [--nodes 1 12] [--runs 3]
 
 Inventory: CPU and wall seconds of ``ansible-inventory --list``, medians; the form that gpugen
 renders for so many hosts, and the same inventory as YAML. Nodes (root, docs/host-lab.md): seconds
@@ -36,7 +36,7 @@ from lab.hosts.room import Room  # noqa: E402
 
 POOLS = 20
 AT_ONCE = {"gpugen_serial": "100%"}
-# Not needed without a reboot; 20 nodes have to share 128 watches of files (docs/host-lab.md).
+# Not needed without a reboot, and nodes share 128 watches of files (docs/host-lab.md).
 NODE = Machine(files={"etc/systemd/system/systemd-logind.service": ""})
 
 
@@ -173,7 +173,7 @@ def main() -> None:
     """Measure what the arguments ask for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hosts", type=int, default=10_000, help="0 leaves the inventory out")
-    parser.add_argument("--nodes", type=int, nargs="*", default=[1, 20])
+    parser.add_argument("--nodes", type=int, nargs="*", default=[1, 12])
     parser.add_argument("--runs", type=int, default=3)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="gpugen-bench-") as name:
