@@ -11,7 +11,7 @@ from gpugen.model.catalog import GpuModel
 from gpugen.model.prediction import Prediction
 from gpugen.pipeline import Workspace
 from gpugen.plan import plan
-from lab import boards, layouts, pools
+from lab import boards, intent, layouts, pools
 from lab.laboratory import Laboratory, Observed
 
 ROOT = Path(__file__).parents[2]
@@ -78,11 +78,7 @@ def compare(observed: Observed, prediction: Prediction) -> None:
     assert observed.offer.complaint == ""
     assert dict(observed.offer.resources) == prediction.capacity
     assert observed.labelling.complaint == ""
-    printed = {
-        name: value
-        for name, value in observed.labelling.labels.items()
-        if name not in prediction.unknown_labels
-    }
+    printed = intent.judged_labels(observed, prediction)
     assert printed == dict(prediction.labels)
     assert not set(prediction.labels) & set(prediction.unknown_labels)
 

@@ -11,7 +11,7 @@ import yaml
 from gpugen.catalog import Catalog
 from gpugen.plan import plan
 from gpugen.resolve import resolve
-from lab import boards, pools
+from lab import boards, intent, pools
 from lab.laboratory import Laboratory
 
 BOARD: dict[str, Any] = yaml.safe_load("""
@@ -99,9 +99,5 @@ def test_own_boards_are_predicted_right(
     observed = laboratory.observe(plan(spec), pool, boards.played(pool.gpu))
     assert observed.cut.complaint == ""
     assert dict(observed.offer.resources) == pool.prediction.capacity
-    printed = {
-        name: value
-        for name, value in observed.labelling.labels.items()
-        if name not in pool.prediction.unknown_labels
-    }
+    printed = intent.judged_labels(observed, pool.prediction)
     assert printed == dict(pool.prediction.labels)

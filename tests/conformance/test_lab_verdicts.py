@@ -133,9 +133,5 @@ def test_verdicts_agree(laboratory: Laboratory, data: dict[str, Any]) -> None:
         warnings = {finding.id for finding in pools.findings(data)}
         assert bool(intent.lost_labels(observed)) == (TOO_LONG in warnings)
         assert dict(observed.offer.resources) == pool.prediction.capacity
-        printed = {
-            name: value
-            for name, value in observed.labelling.labels.items()
-            if name not in pool.prediction.unknown_labels
-        }
+        printed = intent.judged_labels(observed, pool.prediction)
         assert printed == dict(pool.prediction.labels)

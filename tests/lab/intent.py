@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpugen.model.prediction import Prediction
 from lab.laboratory import Observed
 
 WHOLE = "nvidia.com/gpu"
@@ -34,6 +35,12 @@ def lost_labels(observed: Observed) -> list[str]:
     """
     labels = observed.labelling.labels
     return sorted(name for name, value in labels.items() if not LABEL_VALUE.fullmatch(value))
+
+
+def judged_labels(observed: Observed, prediction: Prediction) -> dict[str, str]:
+    """Return the labels that feature discovery printed, less those of which we foretell nothing."""
+    labels = observed.labelling.labels
+    return {n: value for n, value in labels.items() if n not in prediction.unknown_labels}
 
 
 def stated_instances(pool: Mapping[str, Any]) -> list[list[dict[str, int]]]:

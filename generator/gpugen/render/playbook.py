@@ -30,7 +30,7 @@ AFTER_REBOOT = (
     *(("nvidia_dcgm", "converge"), ("cuda_toolkit", "converge"), ("gpu_tuning", "converge")),
 )
 ASKS = ("gpugen_reasons", "gpugen_may_interrupt")
-WORKS = (*ASKS, "gpugen_here", "gpugen_works", "gpugen_runs_node", "gpugen_away", "gpugen_lost")
+READS = (*ASKS, "gpugen_here", "gpugen_works", "gpugen_runs_node", "gpugen_away", "gpugen_lost")
 ALWAYS = "always"  # tag of what all roles share: a role's own would let --skip-tags skip it
 SAY_IT = "say -e gpugen_allow_disruption=true, or rollout.allowDisruption"
 
@@ -42,7 +42,7 @@ def site(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
         spec, "Judge every host before any is touched", _judgement(ordered), facts=True, reads=ASKS
     )
     name = "Bring hosts to the spec, batch by batch"
-    work = play(spec, name, _work(ordered), rolls=True, reads=WORKS)
+    work = play(spec, name, _work(ordered), rolls=True, reads=READS)
     if SCHEDULER not in roles:
         return [judge, work]
     name = "Judge the control plane before any host is touched"
