@@ -15,7 +15,7 @@ from gpugen import assets
 from gpugen.catalog import Catalog, UnknownRow, reading
 from gpugen.catalog.geometry_rules import contradictions
 from gpugen.catalog.rows import gfd_product
-from gpugen.model.catalog import GpuModel
+from gpugen.model.catalog import Features, GpuModel
 from gpugen.model.record import FrozenError
 
 SCHEMA = json.loads((assets.schemas() / "catalog.schema.json").read_bytes())
@@ -241,17 +241,41 @@ def test_systems_that_are_refused_say_why() -> None:
             assert row.row["cudaRepository"]["key"] in keys
 
 
-def test_a_release_has_an_image_per_component_and_a_scheduler_per_minor() -> None:
-    release = CATALOG.release("2026.11")
-    assert release.images["device-plugin"] == {
-        "repository": "nvcr.io/nvidia/k8s-device-plugin",
-        "tag": "v0.19.3",
-    }
+@pytest.mark.parametrize("id", CATALOG.ids("releases"))
+def test_a_release_has_an_image_per_component_and_a_scheduler_per_minor(id: str) -> None:
+    release = CATALOG.release(id)
+    assert release.images["device-plugin"]["repository"] == "nvcr.io/nvidia/k8s-device-plugin"
+    assert all(image["tag"] for name, image in release.images.items() if name != "scheduler")
     assert release.images["scheduler"]["tag"] == ""
     minors = [minor.id for minor in CATALOG.kubernetes_minors() if minor.is_supported]
     assert minors == ["1.33", "1.34", "1.35", "1.36", "1.37"]
-    assert list(release.row["schedulerTags"]) == minors
-    assert all(tag.startswith(f"v{m}.") for m, tag in release.row["schedulerTags"].items())
+    assert list(release.scheduler_tags) == minors
+    assert all(tag.startswith(f"v{m}.") for m, tag in release.scheduler_tags.items())
+    assert set(release.scheduler_digests) <= set(minors)
+
+
+def test_a_shipped_release_keeps_its_versions_and_gets_no_features() -> None:
+    release = CATALOG.release("2026.11")
+    assert {name: image["tag"] for name, image in release.images.items()} == {
+        "device-plugin": "v0.19.3",
+        "gpu-feature-discovery": "v0.19.3",
+        "mps-control-daemon": "v0.19.3",
+        "node-feature-discovery": "v0.18.3",
+        "mig-manager": "v0.14.5",
+        "dcgm-exporter": "4.5.3-4.8.2-distroless",
+        "scheduler": "",
+    }
+    assert not any(image["digest"] for image in release.images.values())
+    assert release.features == Features()
+
+
+def test_features_of_a_release_are_data() -> None:
+    assert CATALOG.release("2026.12").features == Features(
+        agent_policy=True,
+        network_policies=True,
+        packages="compute-only",
+        requests_and_limits=True,
+    )
 
 
 @pytest.mark.parametrize("name", ["packages", "cuda", "container-toolkit"])

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from gpugen.model.catalog import (
     Distribution,
     DriverBranch,
+    Features,
     GpuModel,
     KubernetesMinor,
     MigGeometry,
@@ -197,12 +198,32 @@ def distribution(id: str, row: Row) -> Distribution:
 
 
 def release(id: str, row: Row) -> Release:
-    """Build a release; a component whose tag follows the cluster's minor has an empty tag."""
+    """Build a release; the tag of a component that follows the cluster's minor is empty.
+
+    An empty digest is one that nobody states.
+    """
     images = {
-        name: {"repository": image["repository"], "tag": image.get("tag", "")}
+        name: {key: image.get(key, "") for key in ("repository", "tag", "digest")}
         for name, image in row["images"].items()
     }
-    return Release(id, images, row)
+    return Release(
+        id=id,
+        images=images,
+        scheduler_tags=row["schedulerTags"],
+        scheduler_digests=row.get("schedulerDigests", NOTHING),
+        features=features(row.get("features", NOTHING)),
+        row=row,
+    )
+
+
+def features(row: Row) -> Features:
+    """Build what clusters of a release have besides versions."""
+    return Features(
+        agent_policy=row.get("agentPolicy", False),
+        network_policies=row.get("networkPolicies", False),
+        packages=row.get("packages", "complete"),
+        requests_and_limits=row.get("requestsAndLimits", False),
+    )
 
 
 def kubernetes(id: str, row: Row) -> KubernetesMinor:

@@ -30,7 +30,7 @@ def image(spec: ClusterSpec, component: str, *, version: str = "") -> str:
     if chosen:
         tag = f"v{chosen}"
     if component == "scheduler":
-        tag = spec.release.row["schedulerTags"][spec.kubernetes.version]
+        tag = spec.release.scheduler_tags[spec.kubernetes.version]
     if spec.images.registry:
         repository = f"{spec.images.registry}/{repository.partition('/')[2]}"
     digest = spec.images.digests.get(component, "")

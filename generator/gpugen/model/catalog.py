@@ -135,11 +135,24 @@ class Distribution:
 
 
 @record
+class Features:
+    """What clusters of a release have besides versions; a release without the key has none."""
+
+    agent_policy: bool = False  # an admission policy over the agents' namespace
+    network_policies: bool = False
+    packages: str = "complete"  # of the driver: complete, compute-only
+    requests_and_limits: bool = False  # requests on every container, measured limits of memory
+
+
+@record
 class Release:
     """A set of component versions that never changes once shipped."""
 
     id: str
-    images: Mapping[str, Mapping[str, str]]  # component -> {repository, tag}
+    images: Mapping[str, Mapping[str, str]]  # component -> {repository, tag, digest}
+    scheduler_tags: Mapping[str, str]  # minor of Kubernetes -> tag
+    scheduler_digests: Mapping[str, str]  # as far as they are known
+    features: Features
     row: Mapping[str, Any]
 
 
