@@ -16,7 +16,11 @@ from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
 EXPORTER = "dcgm-exporter"  # the component, its workloads, its Service and the scrape job
 PORT = 9400
 PORT_NAME = "metrics"
-NODE_LABELS = ("gpugen/pool", "nvidia.com/mig.config.state")  # kube-state-metrics must allow them
+NODE_LABELS = (  # kube-state-metrics must allow them
+    "gpugen/pool",
+    "nvidia.com/mig.config",
+    "nvidia.com/mig.config.state",
+)
 STATE_METRICS = frozenset(
     {
         "kube_daemonset_status_number_ready",

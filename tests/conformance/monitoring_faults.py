@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from monitoring_series import FOREVER, Series, changed, without
 
 Change: TypeAlias = Callable[[list[Series], str], list[Series]]  # series, name of the sick node
+_UNITS, _READY = "kube_node_status_allocatable", "kube_daemonset_status_number_ready"
 MIXED = {"strategy": "mixed", "layout": [{"gpus": "all", "profiles": {"3g.20gb": 1, "2g.10gb": 2}}]}
 GROWS = "0x80 1x200"  # a counter that steps once, ten minutes before it is looked at
 
@@ -68,6 +69,31 @@ def _series(title: str, name: str, values: str, *alerts: str, **extra: str) -> F
 def _mig(state: str, alert: str) -> Fault:
     labels = {"label_nvidia_com_mig_config_state": state}
     return _series(f"MIG {state}", "kube_node_labels", f"1{FOREVER}", alert, **labels)
+
+
+def _before_the_play(series: list[Series], node: str) -> list[Series]:
+    """A new layout is merged: the manager knows the old name no more, the units are the old ones.
+
+    Source: NVIDIA/mig-parted v0.14.5 pkg/mig/reconfigure: validateMigConfig, then "failed".
+    """
+    name, state = "label_nvidia_com_mig_config", "label_nvidia_com_mig_config_state"
+    old = {name: "mig-0123abcd", state: "failed"}
+    waits = changed(series, "kube_node_labels", f"1{FOREVER}", extra=old, node=node)
+    return changed(waits, _UNITS, f"1{FOREVER}", node=node)
+
+
+def _a_day_before(series: list[Series], node: str) -> list[Series]:
+    waits = _before_the_play(series, node)
+    return [replace(s, values=s.values.replace(FOREVER, "x1500")) for s in waits]
+
+
+def _name_not_allowed(series: list[Series], node: str) -> list[Series]:
+    """An allow-list of kube-state-metrics from before the name was read; the cut fails."""
+    name, state = "label_nvidia_com_mig_config", "label_nvidia_com_mig_config_state"
+    found = [s for s in series if s.has("kube_node_labels", node=node)]
+    rest = [s for s in series if s not in found]
+    kept = [{k: v for k, v in s.labels.items() if k != name} for s in found]
+    return rest + [Series("kube_node_labels", {**k, state: "failed"}, f"1{FOREVER}") for k in kept]
 
 
 def xid(number: int) -> Change:
@@ -145,8 +171,10 @@ MIG = (
     _mig("pending", "GpuMigPending"),
     _mig("rebooting", "GpuMigPending"),
     _mig("", "GpuMigStateUnknown"),
+    Fault("a new layout waits for the play", _before_the_play, ()),
+    Fault("a day without the play", _a_day_before, ("GpuMigLayoutOutdated",), minutes=1460),
+    Fault("failed, name not passed on", _name_not_allowed, ("GpuMigFailed", "GpuMigStateUnknown")),
 )
-_UNITS, _READY = "kube_node_status_allocatable", "kube_daemonset_status_number_ready"
 STATE = (
     _series("too few units", _UNITS, f"1{FOREVER}", "GpuAllocatableBelowSpec"),
     _series("no units", _UNITS, f"0{FOREVER}", "GpuAllocatableBelowSpec"),

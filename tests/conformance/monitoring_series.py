@@ -109,6 +109,7 @@ def state(spec: ClusterSpec, pool: NodePool) -> Iterator[Series]:
     for node in nodes(pool):
         labels = {"node": node, "label_gpugen_pool": pool.name}
         if pool.prediction.mig_config_name:
+            labels["label_nvidia_com_mig_config"] = pool.prediction.mig_config_name
             labels["label_nvidia_com_mig_config_state"] = "success"
         yield Series("kube_node_labels", labels, f"1{FOREVER}")
         target = {"job": "dcgm-exporter", "instance": node, "node": node, "pool": pool.name}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpugen import gpu_access
 from gpugen.model.spec import ClusterSpec
 
 _HEAD = """\
@@ -52,6 +53,13 @@ Such a node is cordoned and drained first,
 _NOT_EMPTIED = """\
 Without `access.kubeconfigContext` nodes are not
    drained: where a kubelet runs, the driver is not changed and the host not rebooted."""
+_MIG = """
+## A new MIG layout
+
+Apply the Kubernetes half first and then run this play: it refuses nodes whose MIG manager does not
+know the layout. In between the managers of the pool write `nvidia.com/mig.config.state: failed`,
+because the nodes still carry the name of the former layout; they cut nothing and pods go on.
+"""
 _REGISTRATION = """
 ## Nodes that join again
 
@@ -79,6 +87,8 @@ def readme(spec: ClusterSpec, roles: Sequence[str]) -> str:
         emptied=_EMPTIED if labels_nodes else _NOT_EMPTIED,
         table="\n".join(f"| `{role}` | {_ROLES[role]} |" for role in roles),
     )
+    if labels_nodes and any(gpu_access.is_paused_for_mig(pool) for pool in spec.pools):
+        text += _MIG
     row = spec.kubernetes.distribution.row
     line = row.get("registration", "")
     if not labels_nodes or not line or "registrationFile" in row:

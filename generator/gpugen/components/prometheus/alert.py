@@ -9,6 +9,9 @@ from typing import Any
 from gpugen import metrics
 from gpugen.model.record import record
 
+ALLOW_LIST = f"--metric-labels-allowlist=nodes=[{','.join(metrics.NODE_LABELS)}]"
+"""The option of kube-state-metrics without which no rule finds a node."""
+
 
 class Level(StrEnum):
     """How soon somebody should look."""

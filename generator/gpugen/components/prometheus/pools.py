@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen import gpu_access, host_ranges, metrics
-from gpugen.components.prometheus.alert import Alert, Level, either
+from gpugen.components.prometheus import mig
+from gpugen.components.prometheus.alert import ALLOW_LIST, Alert, Level, either
 from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
 
 ALL_NODES = 'kube_node_labels{label_gpugen_pool!=""}'
-_ALLOW_LIST = f"--metric-labels-allowlist=nodes=[{','.join(metrics.NODE_LABELS)}]"
 _NODE = "{{ $labels.node }}"
-_STATE = "label_nvidia_com_mig_config_state"
 
 
 def cluster_alerts() -> Iterator[Alert]:
@@ -28,7 +27,7 @@ def cluster_alerts() -> Iterator[Alert]:
         "kube-state-metrics does not pass on the label gpugen/pool",
         "No rule can compare nodes with the spec: either no node carries the label, or "
         "kube-state-metrics is missing or not allowed to show it.",
-        f"Start kube-state-metrics with '{_ALLOW_LIST}' (kube-prometheus-stack: "
+        f"Start kube-state-metrics with '{ALLOW_LIST}' (kube-prometheus-stack: "
         "kube-state-metrics.metricLabelsAllowlist), or run the host play, which sets the label.",
     )
 
@@ -39,7 +38,7 @@ def pool_alerts(spec: ClusterSpec, pool: NodePool, exported: frozenset[str]) -> 
     yield from _allocatable(pool)
     yield from _agents(spec, pool)
     if gpu_access.is_paused_for_mig(pool):
-        yield from _mig(pool)
+        yield from mig.alerts(pool)
     if metrics.EXPORTER in spec.options:
         yield from _exporter(pool)
         yield from _boards(pool, exported)
@@ -83,6 +82,8 @@ def _nodes(pool: NodePool) -> Iterator[Alert]:
 
 def _allocatable(pool: NodePool) -> Iterator[Alert]:
     nodes = metrics.nodes_of(pool.name)
+    waits = mig.waiting(pool) if gpu_access.is_paused_for_mig(pool) else ""
+    unless = f"\nunless on (node) {waits}" if waits else ""
     for resource in pool.prediction.resources:
         series = f'kube_node_status_allocatable{{resource="{metrics.state_name(resource.name)}"}}'
         labels = (*_of(pool), ("resource", resource.name))
@@ -90,7 +91,7 @@ def _allocatable(pool: NodePool) -> Iterator[Alert]:
         yield Alert(
             "GpuAllocatableBelowSpec",
             Level.CRITICAL,
-            f"(\n{units}\nor {nodes} * 0\n) < {resource.count}",
+            f"(\n{units}\nor {nodes} * 0\n) < {resource.count}{unless}",
             "15m",
             f"{_NODE} offers {{{{ $value }}}} of {resource.count} {resource.name}",
             "The spec predicts more than the kubelet has: GPUs are unhealthy or gone, MIG is cut "
@@ -101,7 +102,7 @@ def _allocatable(pool: NodePool) -> Iterator[Alert]:
         yield Alert(
             "GpuAllocatableAboveSpec",
             Level.WARNING,
-            f"(\n{units}\n) > {resource.count}",
+            f"(\n{units}\n) > {resource.count}{unless}",
             "30m",
             f"{_NODE} offers {{{{ $value }}}} {resource.name}, the spec says {resource.count}",
             "The node has other boards than the spec, is cut or shared otherwise, or a second "
@@ -140,45 +141,6 @@ def _agents(spec: ClusterSpec, pool: NodePool) -> Iterator[Alert]:
         f"Pool {pool.name} has {{{{ $value }}}} of {len(names)} agents",
         f"Expected are {', '.join(names)}.",
         "Look at the delivery: the wave of the missing one was not applied.",
-        _of(pool),
-    )
-
-
-def _mig(pool: NodePool) -> Iterator[Alert]:
-    def state(matcher: str) -> str:
-        series = f'kube_node_labels{{label_gpugen_pool="{pool.name}",{_STATE}{matcher}}}'
-        return f"max by (node) ({series}) == 1"
-
-    yield Alert(
-        "GpuMigFailed",
-        Level.CRITICAL,
-        state('="failed"'),
-        "1m",
-        f"{_NODE} could not be cut as the spec says",
-        "The MIG manager gave up; the node has fewer instances than predicted, or none.",
-        f"Look at the mig-manager's log on {_NODE}; drain the node, remove the label "
-        "nvidia.com/mig.config and run the host play again.",
-        _of(pool),
-    )
-    yield Alert(
-        "GpuMigPending",
-        Level.WARNING,
-        state('=~"pending|rebooting"'),
-        "30m",
-        f"{_NODE} is being cut for more than half an hour",
-        "The MIG manager hangs, mostly because something still uses a GPU. Its agents are paused "
-        "until then, and nothing retries by itself.",
-        f"Drain {_NODE}, remove the label nvidia.com/mig.config and run the host play again.",
-        _of(pool),
-    )
-    yield Alert(
-        "GpuMigStateUnknown",
-        Level.WARNING,
-        state('=""'),
-        "1h",
-        f"{_NODE} does not say how it is cut",
-        "The MIG manager has not run there, or kube-state-metrics may not show its label.",
-        f"Look for the mig-manager on {_NODE}; allow its label with '{_ALLOW_LIST}'.",
         _of(pool),
     )
 
