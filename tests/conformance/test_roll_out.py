@@ -166,6 +166,27 @@ def test_a_host_that_never_answered_holds_nobody_up(plays: Plays, tmp_path: Path
         assert run.after_judgement(host)[-1] == "gpu_node release", host
 
 
+def test_every_connection_notices_a_dead_link_also_behind_a_jump_host(
+    plays: Plays, tmp_path: Path
+) -> None:
+    """Keepalives go end to end, so the one of the first command line watches the jump as well."""
+    ssh, seen = tmp_path / "ssh", tmp_path / "seen"
+    ssh.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>{seen}\nexit 255\n', encoding="utf-8")
+    ssh.chmod(0o755)
+    away = tmp_path / "away.yml"
+    settings = {
+        "ansible_connection": "ssh",
+        "ansible_ssh_executable": str(ssh),
+        "ansible_ssh_common_args": "-o ProxyJump=bastion.lab.example",
+    }
+    away.write_text(yaml.safe_dump({"all": {"hosts": {FIRST: settings}}}), encoding="utf-8")
+    assert plays.run("-i", str(away)).code == 4
+    lines = [line for line in seen.read_text(encoding="utf-8").splitlines() if FIRST in line]
+    assert lines
+    for wanted in ("ServerAliveInterval=", "ServerAliveCountMax=", "ControlMaster=auto", "Jump="):
+        assert all(wanted in line for line in lines), wanted
+
+
 @pytest.mark.parametrize("tags", ["nvidia_driver", "nvidia_container_toolkit", "gpu_node"])
 def test_a_part_of_the_roles_gives_back_the_node_that_it_emptied(plays: Plays, tags: str) -> None:
     """KUB-03: the agents that were sent away are called back, awaited and proven before."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from configparser import ConfigParser
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -254,6 +256,17 @@ def test_many_hosts_are_json_with_a_line_each() -> None:
     assert "ansible/inventory/hosts.yml" not in tree
     pools = json.loads(text)["all"]["children"]["gpu"]["children"]
     assert list(pools["pool_a100"]["hosts"])[:2] == hosts[:2]
+
+
+def test_a_dead_link_and_a_task_without_an_end_are_bounded() -> None:
+    settings = ConfigParser(interpolation=None)
+    settings.read_string(rendered({})["ansible/ansible.cfg"].decode())
+    arguments = settings["ssh_connection"]["ssh_args"].split()
+    options = dict(o.split("=") for flag, o in pairwise(arguments) if flag == "-o")
+    silence = int(options["ServerAliveInterval"]) * int(options["ServerAliveCountMax"])
+    assert 30 <= silence <= 300
+    assert options["ControlMaster"] == "auto"
+    assert settings["defaults"].getint("task_timeout") == 3600
 
 
 def test_both_forms_of_the_inventory_say_the_same() -> None:

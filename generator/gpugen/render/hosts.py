@@ -20,6 +20,8 @@ from gpugen.render.playbook import site
 from gpugen.render.yaml_text import header, yaml_file
 
 FOLDER = "ansible"
+# A link that is dead is noticed after 15 s x 8, end to end through jump hosts; a task that hangs on
+# a host that answers, after an hour. Without both Ansible waits for ever.
 SETTINGS = """\
 [defaults]
 inventory = inventory/{inventory}
@@ -28,16 +30,24 @@ forks = 20
 host_key_checking = True
 inject_facts_as_vars = False
 retry_files_enabled = False
+task_timeout = 3600
 
 [connection]
 pipelining = True
+
+[ssh_connection]
+ssh_args = -C {options}
 """
+SSH_OPTIONS = (
+    *("ControlMaster=auto", "ControlPersist=300s"),
+    *("ServerAliveInterval=15", "ServerAliveCountMax=8"),
+)
 
 
 def render_hosts(spec: ClusterSpec, plan: Plan, tree: Tree) -> None:
     """Add everything below ansible/; the keys of repositories come from the pipeline."""
     roles = in_order(plan.roles)
-    tree.add(f"{FOLDER}/ansible.cfg", header(spec) + SETTINGS.format(inventory=file_name(spec)))
+    tree.add(f"{FOLDER}/ansible.cfg", header(spec) + settings(spec))
     tree.add(f"{FOLDER}/README.md", readme(spec, roles))
     for name, plays in (("site", site), ("verify", verify), ("remove", remove)):
         tree.add(f"{FOLDER}/{name}.yml", yaml_file(spec, plays(spec, plan.roles)))
@@ -47,6 +57,12 @@ def render_hosts(spec: ClusterSpec, plan: Plan, tree: Tree) -> None:
     for role in roles:
         for path, content in _role_files(role):
             tree.add(f"{FOLDER}/roles/{role}/{path}", content)
+
+
+def settings(spec: ClusterSpec) -> str:
+    """Return what ansible.cfg says."""
+    options = " ".join(f"-o {option}" for option in SSH_OPTIONS)
+    return SETTINGS.format(inventory=file_name(spec), options=options)
 
 
 def group_variables(spec: ClusterSpec, plan: Plan) -> dict[str, dict[str, Any]]:

@@ -171,6 +171,7 @@ def _boot(roles: Sequence[str]) -> list[Task]:
     reboot = {
         "name": "Reboot",
         "ansible.builtin.reboot": {"reboot_timeout": 1800},
+        "timeout": 4000,  # the module waits twice: for the boot, and for a command that succeeds
         "tags": [DISRUPTIVE],
     }
     after = [
