@@ -159,6 +159,7 @@ class _Resolver:
             host=host,
             prediction=predict(pool["name"], gpu, count, mig, sharing, host.driver, strategies),
             at=at,
+            ssh=translation.ssh(pool, at),
         )
 
     def _host(self, index: int, gpu: GpuModel | None) -> HostSettings | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gpugen.model.access import Access, Ssh
 from gpugen.model.catalog import Distribution, DriverBranch
 from gpugen.model.driver import (
     Activation,
@@ -19,7 +20,6 @@ from gpugen.model.driver import (
 from gpugen.model.finding import ROOT, Pointer
 from gpugen.model.host_services import Dcgm, DcgmMode, MigService
 from gpugen.model.spec import (
-    Access,
     ControlPlane,
     Delivery,
     Drain,
@@ -39,12 +39,28 @@ from gpugen.model.tuning import CudaToolkit, Tuning
 def access(data: Mapping[str, Any]) -> Access:
     """Return how plays reach the cluster."""
     return Access(
-        ssh_user=data["ssh"].get("user", ""),
-        ssh_become=data["ssh"]["become"],
+        ssh=_ssh(data["ssh"], ROOT / "access" / "ssh"),
         kubeconfig_context=data.get("kubeconfigContext", ""),
         cluster_uid=data.get("clusterUID", ""),
         node_names=data["nodeNames"],
         at=ROOT / "access",
+    )
+
+
+def ssh(data: Mapping[str, Any], owner: Pointer) -> Ssh | None:
+    """Return what a pool or a host line states of its own; without a word, nothing."""
+    return _ssh(data["ssh"], owner / "ssh") if "ssh" in data else None
+
+
+def _ssh(data: Mapping[str, Any], at: Pointer) -> Ssh:
+    return Ssh(
+        user=data.get("user", ""),
+        port=data.get("port", 0),
+        become=data["become"],
+        become_method=data["becomeMethod"],
+        interpreter=data.get("interpreter", ""),
+        proxy_jump=tuple(data["proxyJump"]),
+        at=at,
     )
 
 
@@ -166,6 +182,7 @@ def host_line(line: str | Mapping[str, Any], at: Pointer) -> HostLine:
         description=line["description"],
         variables=dict(sorted(line["variables"].items())),
         at=at,
+        ssh=ssh(line, at),
     )
 
 

@@ -92,7 +92,7 @@ def test_modules_that_nobody_builds_get_the_flavour_that_somebody_does() -> None
         ("10.20.0.317", "write four numbers from 0 to 255, such as 10.20.0.17"),
         (
             "10.20.0.17:22",
-            "write address: 10.20.0.17, and the port as variables: {ansible_port: 22}",
+            "write address: 10.20.0.17, and the port as ssh: {port: 22}",
         ),
         ("2001:db8::17::1", "write it as RFC 4291 has it, such as 2001:db8::17"),
     ],

@@ -1,52 +1,70 @@
-"""Checks of the addresses that hosts are reached at."""
+"""Checks of the addresses that hosts are reached at, and of the way there."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from gpugen import host_ranges
 from gpugen.checks import Problem, check
+from gpugen.host_addresses import is_number, leads_somewhere, not_a_hosts, target
+from gpugen.host_ranges import RangeError
+from gpugen.model.access import Ssh
 from gpugen.model.spec import ClusterSpec, HostLine
-
-LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
-DNS_NAME = re.compile(rf"{LABEL}(?:\.{LABEL})*\Z", re.IGNORECASE)
-NUMBERS = re.compile(r"[0-9.]+\Z")
 
 
 @check("hosts-address-wrong")
 def addresses(spec: ClusterSpec) -> Iterator[Problem]:
-    """Ansible would try to resolve what looks like an address and is none."""
+    """Ansible would try to resolve what looks like an address and is none.
+
+    Loopback, link-local, multicast and unspecified addresses are no machine of the cluster: a play
+    would change the machine that it runs on, or nothing.
+    """
     for line in host_lines(spec):
-        if line.address and not _leads_somewhere(line.address):
-            yield (
-                line.at / "address",
-                f"{line.address!r} is neither an IP address nor a host name",
-                _better_address(line.address),
-            )
+        if not line.address:
+            continue
+        at = line.at / "address"
+        if not leads_somewhere(line.address):
+            message = f"{line.address!r} is neither an IP address nor a host name"
+            yield at, message, _better_address(line.address)
+        elif reason := not_a_hosts(line.address):
+            yield at, f"{line.address!r} {reason}", "write the address that others reach it at"
 
 
-def _better_address(address: str) -> str:
-    host, _, port = address.rpartition(":")
-    if port.isdecimal() and ":" not in host and _leads_somewhere(host):
-        return f"write address: {host}, and the port as variables: {{ansible_port: {port}}}"
-    if NUMBERS.match(address):
-        return "write four numbers from 0 to 255, such as 10.20.0.17"
-    if ":" in address:
-        return "write it as RFC 4291 has it, such as 2001:db8::17"
-    return "write 1 to 63 letters, digits and inner hyphens between its dots"
+@check("hosts-same-address")
+def same_address(spec: ClusterSpec) -> Iterator[Problem]:
+    """Two hosts at one address are one machine, which would get both configurations in turn.
+
+    Compared are address, or name where no address is stated, port and the hosts on the way.
+    """
+    seen: dict[tuple[str, int, tuple[str, ...]], str] = {}
+    for line, ssh in _reached(spec):
+        for host in _hosts(line):
+            key = (target(line.address or host), ssh.port or 22, ssh.proxy_jump)
+            if (other := seen.setdefault(key, host)) != host:
+                yield (
+                    line.at / "address" if line.address else line.at,
+                    f"hosts {other!r} and {host!r} are both reached at {key[0]}, port {key[1]}",
+                    "give each its own address, or its port under ssh; leave one of them out",
+                )
+                break
 
 
-def _leads_somewhere(text: str) -> bool:
-    """Tell whether a text is an IPv4 or IPv6 address, or a host name."""
-    from ipaddress import ip_address
+@check("ssh-jump-wrong")
+def jumps(spec: ClusterSpec) -> Iterator[Problem]:
+    """A host on the way is an IP address or a host name that leads to another machine.
 
-    if ":" not in text and not NUMBERS.match(text):
-        return DNS_NAME.match(text) is not None
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
+    Source: ssh_config(5), ProxyJump.
+    """
+    stated = [line.ssh for line in host_lines(spec)] + [pool.ssh for pool in spec.pools]
+    for ssh in [spec.access.ssh, *stated]:
+        for i, jump in enumerate(ssh.proxy_jump if ssh is not None else ()):
+            host = _host_of(jump)
+            if not leads_somewhere(host):
+                fault = "is neither an IP address nor a host name"
+            elif not (fault := not_a_hosts(host)):
+                continue
+            at = (ssh or spec.access.ssh).at / "proxyJump" / i
+            yield at, f"{host!r} {fault}", "write it as [user@]host[:port]"
 
 
 def host_lines(spec: ClusterSpec) -> Iterator[HostLine]:
@@ -54,3 +72,39 @@ def host_lines(spec: ClusterSpec) -> Iterator[HostLine]:
     for pool in spec.pools:
         yield from pool.hosts
     yield from spec.control_plane.hosts
+
+
+def _reached(spec: ClusterSpec) -> Iterator[tuple[HostLine, Ssh]]:
+    """List lines with the settings nearest to them; a host of both is what its pool says."""
+    pooled = {host for pool in spec.pools for line in pool.hosts for host in _hosts(line)}
+    for pool in spec.pools:
+        for line in pool.hosts:
+            yield line, line.ssh or pool.ssh or spec.access.ssh
+    for line in spec.control_plane.hosts:
+        if not pooled.intersection(_hosts(line)):
+            yield line, line.ssh or spec.access.ssh
+
+
+def _host_of(jump: str) -> str:
+    """Return the host of [user@]host[:port]."""
+    host = jump.rpartition("@")[2]
+    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+
+
+def _hosts(line: HostLine) -> Iterator[str]:
+    """List a line's hosts; a range that is wrong has none (another check tells)."""
+    try:
+        yield from host_ranges.expand(line.pattern)
+    except RangeError:
+        return
+
+
+def _better_address(address: str) -> str:
+    host, _, port = address.rpartition(":")
+    if port.isdecimal() and ":" not in host and leads_somewhere(host):
+        return f"write address: {host}, and the port as ssh: {{port: {port}}}"
+    if ":" in address:
+        return "write it as RFC 4291 has it, such as 2001:db8::17"
+    if is_number(address):
+        return "write four numbers from 0 to 255, such as 10.20.0.17"
+    return "write 1 to 63 letters, digits and inner hyphens between its dots"

@@ -1,4 +1,4 @@
-"""Checks of hosts: ranges, names, addresses, variables."""
+"""Checks of hosts: ranges and names."""
 
 from __future__ import annotations
 
@@ -8,34 +8,21 @@ from typing import Any
 
 from gpugen import host_ranges
 from gpugen.checks import Problem, check
-from gpugen.checks.addresses import DNS_NAME, LABEL, NUMBERS, host_lines
+from gpugen.checks.addresses import host_lines
 from gpugen.checks.mig_names import LABEL_LIMIT
+from gpugen.host_addresses import DNS_NAME, LABEL, not_a_hosts, parsed
 from gpugen.host_ranges import RangeError, node_name
+from gpugen.inventory_names import (
+    ALL_HOSTS,
+    CONTROL_HOST,
+    CONTROL_PLANE,
+    OF_ANSIBLE,
+    pool_group,
+)
 from gpugen.model.finding import Pointer
 from gpugen.model.spec import ClusterSpec, HostLine
 
 _NODE_NAME = re.compile(rf"{LABEL}(?:\.{LABEL})*\Z")
-_GROUPS = frozenset({"all", "ungrouped", "localhost"})
-_OWN_VARIABLES = ("gpu_", "gpugen_", "nvidia_", "cuda_", "kube_scheduler_")
-_SECRETS = ("password", "passwd", "secret", "token", "private_key", "vault")
-_OF_ANSIBLE = frozenset(  # variables that Ansible sets itself and that plays rely on
-    [
-        *("ansible_facts", "ansible_local", "ansible_check_mode", "ansible_version", "environment"),
-        *("group_names", "groups", "hostvars", "inventory_dir", "inventory_file", "omit", "vars"),
-        *("inventory_hostname", "inventory_hostname_short", "play_hosts", "playbook_dir"),
-    ]
-)
-_ANY_PROGRAM = frozenset(  # variables that name a program of the control host
-    [
-        *("ansible_connection", "ansible_ssh_executable", "ansible_scp_executable"),
-        *("ansible_sftp_executable", "ansible_playbook_python"),
-    ]
-)
-_RUNS = re.compile(
-    r"ProxyCommand|LocalCommand|KnownHostsCommand|PKCS11Provider|SecurityKeyProvider"
-    r"|(?:^|\s)-[FISW]",
-    re.IGNORECASE,
-)
 
 
 @check("hosts-range-wrong")
@@ -105,24 +92,17 @@ def host_names(spec: ClusterSpec) -> Iterator[Problem]:
     """Kubernetes takes a node's name only as DNS labels, 63 characters in all.
 
     More would fit, but the kubelet writes the name into the label kubernetes.io/hostname, too.
-    The names of Ansible's own groups are no host names either.
     """
     for line in host_lines(spec):
         host = max(_hosts(line), key=len, default="")
         node = node_name(spec, line, host)
-        if host in _GROUPS:
-            yield (
-                _name_of(line, spec),
-                f"{host!r} means something else to Ansible",
-                "write the host's name",
-            )
-        elif host and not DNS_NAME.match(host):
+        if host and not DNS_NAME.match(host):
             yield (
                 _name_of(line, spec),
                 f"{host!r} is no host name",
                 "write 1 to 63 letters, digits and inner hyphens between its dots",
             )
-        elif NUMBERS.match(host) and not line.node_name and node != host:
+        elif parsed(host) is not None and not line.node_name and node != host:
             yield (
                 _name_of(line, spec),
                 f"{host!r} is an address, and its node would be called {node!r}",
@@ -142,6 +122,28 @@ def host_names(spec: ClusterSpec) -> Iterator[Problem]:
             )
 
 
+@check("hosts-name-not-free")
+def free_names(spec: ClusterSpec) -> Iterator[Problem]:
+    """Ansible would take the name for a group, or for the machine that the play runs on.
+
+    Source: ansible-core 2.19, constants.py, LOCALHOST: tasks delegated to one of these names follow
+    a host of the inventory that is called so.
+    """
+    groups = {*OF_ANSIBLE, ALL_HOSTS, CONTROL_PLANE, *(pool_group(p.name) for p in spec.pools)}
+    for line in host_lines(spec):
+        for host in _hosts(line):
+            if host.lower() in groups:
+                fault, hint = "is a group of the inventory", "write the host's own name"
+            elif host.lower() == CONTROL_HOST:
+                fault, hint = "is the machine that plays run on", "write the host's own name"
+            elif fault := not_a_hosts(host):
+                hint = "write the name and the address that others reach the host at"
+            else:
+                continue
+            yield _name_of(line, spec), f"{host!r} {fault}", hint
+            break
+
+
 @check("hosts-range-with-own-values")
 def range_with_own_values(spec: ClusterSpec) -> Iterator[Problem]:
     """An address or a node name is one host's own; a range would give it to many."""
@@ -153,49 +155,6 @@ def range_with_own_values(spec: ClusterSpec) -> Iterator[Problem]:
                 f"{line.pattern!r} is a range, but {own} belongs to one host",
                 "name the hosts one by one",
             )
-
-
-@check("hosts-variable-not-free", at_key=True)
-def host_variables(spec: ClusterSpec) -> Iterator[Problem]:
-    """Variables of our roles follow from the spec, and a secret does not belong into git."""
-    for line in host_lines(spec):
-        for name in line.variables:
-            at = line.at / "variables" / name
-            if name.startswith(_OWN_VARIABLES):
-                yield (
-                    at,
-                    f"variable {name!r} belongs to gpugen's roles",
-                    "state it through the spec, in the pool or its host settings",
-                )
-            elif name in _OF_ANSIBLE:
-                yield at, f"variable {name!r} belongs to Ansible", "give it another name"
-            elif name == "ansible_host":
-                yield at, "ansible_host follows from the host's address", "write address: ..."
-            elif any(word in name for word in _SECRETS):
-                yield (
-                    at,
-                    f"variable {name!r} looks like a secret, and the output is committed",
-                    "keep it in Ansible Vault or in the environment of the play",
-                )
-
-
-@check("hosts-variable-runs-programs")
-def running_variables(spec: ClusterSpec) -> Iterator[Problem]:
-    """These variables name a program that every play would start on the control host.
-
-    A spec is data: whoever may change it must not thereby run commands where plays start. Source:
-    ansible-core 2.19, connection plugin ssh; ssh_config(5), ProxyCommand.
-    """
-    for line in host_lines(spec):
-        for name, value in line.variables.items():
-            is_argument = name.endswith("_args") and _RUNS.search(str(value))
-            if name in _ANY_PROGRAM or is_argument:
-                yield (
-                    line.at / "variables" / name,
-                    f"variable {name!r} starts a program of choice on the control host",
-                    "put it into ~/.ssh/config or the inventory of the control host; for a"
-                    " bastion write -o ProxyJump=<host>",
-                )
 
 
 def _name_of(line: HostLine, spec: ClusterSpec) -> Pointer:

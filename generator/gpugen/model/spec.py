@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpugen.model.record import record
 
 if TYPE_CHECKING:
+    from gpugen.model.access import Access, Ssh
     from gpugen.model.catalog import (
         Distribution,
         GpuModel,
@@ -121,6 +122,7 @@ class HostLine:
     description: str
     variables: Mapping[str, Any]
     at: Pointer
+    ssh: Ssh | None = None  # None: as its pool, or the cluster, states
 
 
 @record
@@ -139,6 +141,7 @@ class NodePool:
     host: HostSettings
     prediction: Prediction
     at: Pointer  # where the user wrote it; findings point here
+    ssh: Ssh | None = None  # None: as the cluster states
 
 
 @record
@@ -150,18 +153,6 @@ class Kubernetes:
     support: KubernetesMinor
     distribution: Distribution
     container_runtime: str
-    at: Pointer
-
-
-@record
-class Access:
-    """How plays reach hosts and the cluster; nothing secret."""
-
-    ssh_user: str
-    ssh_become: bool
-    kubeconfig_context: str
-    cluster_uid: str
-    node_names: str  # short, fqdn
     at: Pointer
 
 

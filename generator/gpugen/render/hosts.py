@@ -8,14 +8,15 @@ from functools import cache
 from typing import Any
 
 from gpugen import assets
+from gpugen.inventory_names import CONTROL_PLANE
 from gpugen.model.plan import Plan
 from gpugen.model.spec import ClusterSpec, NodePool
 from gpugen.model.tree import Tree
-from gpugen.render import role_files
+from gpugen.render import connections, role_files
 from gpugen.render.hosts_readme import readme
 from gpugen.render.inventory import file_name, group, inert, is_large, text
 from gpugen.render.other_plays import remove, verify
-from gpugen.render.play_parts import CONTROL_PLANE, in_order
+from gpugen.render.play_parts import in_order
 from gpugen.render.playbook import site
 from gpugen.render.yaml_text import header, yaml_file
 
@@ -70,12 +71,12 @@ def group_variables(spec: ClusterSpec, plan: Plan) -> dict[str, dict[str, Any]]:
     common: dict[str, Any] = {"gpugen_cluster": spec.name}
     if spec.description:
         common["gpugen_cluster_description"] = inert(spec.description)
-    if spec.access.ssh_user:
-        common["ansible_user"] = spec.access.ssh_user
+    common |= connections.of_all(spec.access.ssh)
     common["gpugen_allow_disruption"] = spec.rollout.allow_disruption
     files = {"all": {**common, **plan.cluster_variables}}
     for pool in spec.pools:
-        files[group(pool)] = _pool_variables(pool, plan)
+        own = connections.of_pool(pool, spec.access.ssh)
+        files[group(pool)] = {**own, **_pool_variables(pool, plan)}
     if plan.control_plane_variables:
         files[CONTROL_PLANE] = dict(plan.control_plane_variables)
     return _without_defaults(files, plan.roles) if is_large(spec) else files

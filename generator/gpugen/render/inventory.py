@@ -9,30 +9,42 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from gpugen.inventory_names import ALL_HOSTS, CONTROL_HOST, CONTROL_PLANE, pool_group
+from gpugen.model.access import Ssh
 from gpugen.model.spec import ClusterSpec, HostLine, NodePool
-from gpugen.render.play_parts import ALL_HOSTS, CONTROL_PLANE
+from gpugen.render import connections
 from gpugen.render.yaml_text import Unsafe, yaml_file
 
 MOST_AS_YAML = 2_000  # lines; a range of hosts is one
 TEMPLATE_MARKS = ("{{", "{%", "{#")
 
 
+CONTROL = {  # the machine that the plays run on: delegated tasks never take another way
+    "ansible_connection": "local",
+    "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+    "ansible_become": False,
+}
+
+
 def group(pool: NodePool) -> str:
     """Return the inventory group of a pool."""
-    return f"pool_{pool.name.replace('-', '_')}"
+    return pool_group(pool.name)
 
 
 def inventory(spec: ClusterSpec) -> dict[str, Any]:
     """Return the inventory as data; ranges stay ranges."""
     pools = {
-        group(pool): {"hosts": {line.pattern: _own(line) for line in pool.hosts}}
+        group(pool): {
+            "hosts": {line.pattern: _own(line, pool.ssh or spec.access.ssh) for line in pool.hosts}
+        }
         for pool in spec.pools
     }
     children: dict[str, Any] = {ALL_HOSTS: {"children": pools}}
     if spec.control_plane.hosts:
-        own = {line.pattern: _own(line) for line in spec.control_plane.hosts}
+        lines = spec.control_plane.hosts
+        own = {line.pattern: _own(line, spec.access.ssh) for line in lines}
         children[CONTROL_PLANE] = {"hosts": own}
-    return {"all": {"children": children}}
+    return {"all": {"hosts": {CONTROL_HOST: dict(CONTROL)}, "children": children}}
 
 
 def file_name(spec: ClusterSpec) -> str:
@@ -76,12 +88,16 @@ def is_large(spec: ClusterSpec) -> bool:
     lines = [*(line for pool in spec.pools for line in pool.hosts), *spec.control_plane.hosts]
     if len(lines) <= MOST_AS_YAML:
         return False
-    return not any(isinstance(value, Unsafe) for line in lines for value in _own(line).values())
+    return not any(
+        isinstance(value, Unsafe)
+        for line in lines
+        for value in _own(line, spec.access.ssh).values()
+    )
 
 
-def _own(line: HostLine) -> dict[str, Any]:
-    """Return the variables that only this host has."""
-    own: dict[str, Any] = {}
+def _own(line: HostLine, wider: Ssh) -> dict[str, Any]:
+    """Return the variables that only this host has. wider: the settings of its pool or cluster."""
+    own: dict[str, Any] = connections.of_line(line, wider)
     if line.address:
         own["ansible_host"] = line.address
     if line.description:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from gpugen.inventory_names import CONTROL_PLANE
 from gpugen.model.spec import ClusterSpec
 from gpugen.render import role_files
 from gpugen.render.play_parts import (
-    CONTROL_PLANE,
     DRAINS,
     NODE,
     SCHEDULER,

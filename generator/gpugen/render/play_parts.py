@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
+from gpugen.inventory_names import ALL_HOSTS
 from gpugen.model.spec import ClusterSpec
 
 Task: TypeAlias = dict[str, Any]
 
-ALL_HOSTS = "gpu"  # group of all pools
-CONTROL_PLANE = "control_plane"  # group of the cluster's control-plane nodes
 FACTS = ["!all", "!min", "distribution", "kernel", "pkg_mgr", "python", "service_mgr"]
 OLDEST = "2.19"  # since then a variable is evaluated part by part, as far as it is read
 NODE, DRIVER, SCHEDULER = "gpu_node", "nvidia_driver", "kube_scheduler"
@@ -63,7 +62,7 @@ def play(
         "name": name,
         "hosts": hosts,
         **({"serial": serial, "max_fail_percentage": 0} if rolls else {}),
-        "become": spec.access.ssh_become,
+        "become": spec.access.ssh.become,
         "gather_facts": facts,
         **({"gather_subset": FACTS} if facts else {}),
         **({"vars": {name: VARIABLES[name] for name in reads}} if reads else {}),

@@ -1,0 +1,34 @@
+"""How plays reach hosts and the cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpugen.model.record import record
+
+if TYPE_CHECKING:
+    from gpugen.model.finding import Pointer
+
+
+@record
+class Ssh:
+    """How Ansible logs in and becomes root; nothing secret."""
+
+    user: str  # empty: Ansible's own default
+    port: int  # 0: as the control host's ssh_config says
+    become: bool
+    become_method: str  # sudo, su
+    interpreter: str  # empty: Ansible looks for one
+    proxy_jump: tuple[str, ...]  # hosts on the way, each as [user@]host[:port]
+    at: Pointer
+
+
+@record
+class Access:
+    """How plays reach hosts and the cluster; nothing secret."""
+
+    ssh: Ssh  # of the hosts whose pool and line state none
+    kubeconfig_context: str
+    cluster_uid: str
+    node_names: str  # short, fqdn
+    at: Pointer
