@@ -188,6 +188,50 @@ def test_exempt_namespaces_are_left_alone(server: Guarded) -> None:
     assert not server.ask(pod({GPU: "9"})).is_good
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"app.kubernetes.io/managed-by": "gpugen"},
+        {"kubernetes.io/metadata.name": "kube-system", "app.kubernetes.io/managed-by": "gpugen"},
+        {"pod-security.kubernetes.io/enforce": "privileged", "gpugen/pool": "hgx"},
+    ],
+    ids=["as-ours", "another-name", "others"],
+)
+@pytest.mark.parametrize("mode", ["warn", "enforce"])
+def test_no_label_exempts_a_namespace(server: Guarded, labels: Object, mode: str) -> None:
+    """A tenant may label his namespace as he likes; its name is what the API server says."""
+    server.use(spec_of("lab", {"mode": mode}))
+    path = "/api/v1/namespaces/tenant"
+    server.api.post("/api/v1/namespaces", {"metadata": {"name": "tenant", "labels": labels}})
+    account = f"{path}/serviceaccounts/default"
+    wait_until("account", lambda: server.api.find(account) is not None)
+    server.api.call("PATCH", path, {"metadata": {"labels": labels}}, type=MERGE)
+    found = server.api.get(path)["metadata"]["labels"]
+    assert found == {**labels, "kubernetes.io/metadata.name": "tenant"}
+    for item, rule in ((pod({GPU: "9"}), "too-many"), (seeing("all"), "visible-devices")):
+        answer = server.ask(item, "tenant")
+        assert answer.is_good is (mode == "warn")
+        assert f"[{rule}]" in answer.message + "".join(told(answer))
+    server.api.delete(path)
+    wait_until("end", lambda: server.api.find(path) is None)
+
+
+@pytest.mark.parametrize("step", [["new-agents", "new-controllers"], []])
+def test_renaming_needs_the_new_names_first(server: Guarded, step: list[str]) -> None:
+    """The policies in force see the agents come; afterwards the old names stay exempt as stated."""
+    server.use(spec_of("lab", {"mode": "enforce", "exemptNamespaces": step}))
+    server.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "new-agents"}})
+    account = "/api/v1/namespaces/new-agents/serviceaccounts/default"
+    wait_until("account", lambda: server.api.find(account) is not None)
+    assert server.ask(seeing("all"), "new-agents").is_good is bool(step)
+    assert server.ask(seeing("all"), "gpu-agents").is_good
+    names = {"agents": "new-agents", "controllers": "new-controllers"}
+    renamed = {"mode": "enforce", "exemptNamespaces": ["gpu-agents", "gpu-controllers"]}
+    server.use(spec_of("lab", renamed, **{"/namespaces": names}))
+    for space in ("new-agents", "gpu-agents"):
+        assert server.ask(seeing("all"), space).is_good
+
+
 def assert_untouched(server: Guarded, space: str) -> None:
     """Ask for the impossible, and for what would be completed elsewhere."""
     for item in (pod({GPU: "9"}), seeing("all"), pod(ONE)):

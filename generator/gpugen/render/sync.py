@@ -22,6 +22,12 @@ ARGOCD, FLUX = "argocd", "flux"
 KEPT = frozenset({"Namespace", "CustomResourceDefinition"})  # their loss takes all within along
 WORKLOADS = frozenset({"DaemonSet", "Deployment", "StatefulSet", "Job"})  # what Argo CD waits for
 WAITED_FOR = (Wave.NAMESPACES, Wave.CRDS)
+AFTER = {  # what a Flux wave depends on; monitoring's CRDs may be missing, so nothing waits for it
+    Wave.CRDS: Wave.NAMESPACES,
+    Wave.DEVICES: Wave.CRDS,
+    Wave.MONITORING: Wave.DEVICES,
+    Wave.SCHEDULING: Wave.DEVICES,
+}
 OWN_CLUSTER = {"server": "https://kubernetes.default.svc"}
 COMMIT_DIGITS = 40
 
@@ -139,16 +145,20 @@ def _source_kind(delivery: Delivery) -> str:
 
 
 def _flux_objects(spec: ClusterSpec, waves: list[Wave]) -> dict[str, KubeObject]:
-    """Return the Flux objects by file name; each wave depends on the one before."""
+    """Return the Flux objects by file name."""
     reference = _source_reference(spec)
     objects: dict[str, KubeObject] = {}
     if "sourceRef" not in spec.delivery.flux:
         objects["source"] = _flux_source(spec)
-    before = ""
     for wave in waves:
-        objects[str(wave)] = _flux_kustomization(spec, wave, reference, before)
-        before = objects[str(wave)]["metadata"]["name"]
+        objects[str(wave)] = _flux_kustomization(spec, wave, reference, _before(wave, waves))
     return objects
+
+
+def _before(wave: Wave, waves: list[Wave]) -> Wave | None:
+    """Return the nearest wave of the tree on which another one depends."""
+    before = AFTER.get(wave)
+    return before if before is None or before in waves else _before(before, waves)
 
 
 def _flux_source(spec: ClusterSpec) -> KubeObject:
@@ -177,7 +187,7 @@ def _source_revision(delivery: Delivery) -> dict[str, str]:
 
 
 def _flux_kustomization(
-    spec: ClusterSpec, wave: Wave, reference: Mapping[str, str], before: str
+    spec: ClusterSpec, wave: Wave, reference: Mapping[str, str], before: Wave | None
 ) -> KubeObject:
     is_waited_for = wave in WAITED_FOR
     content: dict[str, Any] = {
@@ -190,7 +200,7 @@ def _flux_kustomization(
         "wait": is_waited_for,
     }
     if before:
-        content["dependsOn"] = [{"name": before}]
+        content["dependsOn"] = [{"name": f"{_object_name(spec)}-{before}"}]
     return {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",

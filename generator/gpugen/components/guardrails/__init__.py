@@ -24,7 +24,7 @@ NAME = "guardrails"
 REQUESTS, ADVICE, DEFAULTS = "gpugen-gpu-requests", "gpugen-gpu-advice", "gpugen-gpu-defaults"
 VERSION = "admissionregistration.k8s.io/v1"
 SYSTEM_NAMESPACES = ("kube-node-lease", "kube-public", "kube-system")
-MANAGED_BY = "app.kubernetes.io/managed-by"  # on our namespaces, as on all that is ours
+BY_NAME = "kubernetes.io/metadata.name"  # set by the API server; any other label a tenant may set
 SCHEDULER = "scheduler"
 RUNTIME_CLASS = "runtime-class"
 TELL = ["Warn", "Audit"]
@@ -145,7 +145,11 @@ def _policy(
 def _binding(
     spec: ClusterSpec, options: Options, name: str, more: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return what a binding says: which namespaces, and what follows."""
+    """Return what a binding says: which namespaces, and what follows.
+
+    Namespaces are exempt by name alone. Who renames ours lists the new names first, the old ones
+    until the roll has ended (exemptNamespaces).
+    """
     exempt = {
         *SYSTEM_NAMESPACES,
         spec.namespaces.agents,
@@ -153,18 +157,16 @@ def _binding(
         *options["exemptNamespaces"],
     }
     elsewhere = {
-        "key": "kubernetes.io/metadata.name",
+        "key": BY_NAME,
         "operator": "NotIn",
         "values": sorted(exempt),
     }
-    # By label, too: where a spec renames our namespaces, the last version still judges the next.
-    not_ours = {"key": MANAGED_BY, "operator": "NotIn", "values": ["gpugen"]}
     return {
         "policyName": name,
         **(more or {}),
         "matchResources": {
             "matchPolicy": "Equivalent",
-            "namespaceSelector": {"matchExpressions": [elsewhere, not_ours]},
+            "namespaceSelector": {"matchExpressions": [elsewhere]},
         },
     }
 
