@@ -422,10 +422,10 @@ def delivery(tree: Rendered) -> Iterator[str]:
     chain = [i for _, i in sorted(sync.items()) if i["kind"] == "Kustomization"]
     for wave, item in zip(waves, chain, strict=False):
         # Monitoring may lack its CRDs: nothing builds on it.
-        earlier = [w for w in waves if w < wave and not w.endswith("-monitoring")]
-        got = [entry["name"] for entry in item["spec"].get("dependsOn", [])]
-        is_after = [name.endswith(f"-{before}") for name, before in zip(got, earlier[-1:])]
-        if not item["spec"]["path"].endswith(f"/{wave}") or is_after != [True] * len(earlier[-1:]):
+        earlier = [w for w in waves if w < wave and not w.endswith("-monitoring")][-1:]
+        names = [entry["name"] for entry in item["spec"].get("dependsOn", [])]
+        got = [w for name in names for w in waves if name.endswith(f"-{w}")]
+        if not item["spec"]["path"].endswith(f"/{wave}") or got != earlier:
             yield f"sync/{wave}: is not applied after what it builds on"
         if wave.startswith("0") and (not item["spec"].get("wait") or item["spec"]["prune"]):
             yield f"sync/{wave}: is not waited for, or pruned"

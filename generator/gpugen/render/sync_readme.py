@@ -25,7 +25,7 @@ $ kubectl -n {namespace} apply -f application.yaml
 
 _FLUX = """\
 These objects make Flux deliver the Kubernetes half of `{cluster}` from `{path}`, one
-Kustomization per wave: namespaces, CRDs, devices; then monitoring and scheduling, beside each other.
+Kustomization per wave: namespaces, CRDs, devices, then monitoring and scheduling beside each other.
 
 Apply them once, or let a Kustomization of yours find this folder:
 
