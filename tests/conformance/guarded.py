@@ -64,6 +64,17 @@ CLUSTERS: dict[str, dict[str, Any]] = {
             ),
         ],
     },
+    "tainted": {  # whole GPUs behind a taint that nobody is given a toleration for; shares open
+        "/pools": [
+            _pool("whole", "a100-sxm4-40gb", 8, taints=[TEAM_TAINT]),
+            _pool(
+                "edge",
+                "l4",
+                2,
+                sharing={"mode": "time-slicing", "resources": {"nvidia.com/gpu": 4}},
+            ),
+        ],
+    },
     "single": {
         "/pools": [
             _pool(

@@ -83,6 +83,15 @@ RULED_OUT = (
     "[wrong-pool] the node selector or the required node affinity rules out every pool that has"
     " what the pod asks for: "
 )
+ONLY_SHARES = (  # of a pod, and of a template, whose pods something may give tolerations
+    "[more-than-one-share] a container asks for 8 nvidia.com/gpu; the pod tolerates only the"
+    " taints of pool edge, where each is a share of a GPU, and the device plugin fails a pod"
+    " whose container asks for more than 1, which would be no more GPU. Ask for 1, or tolerate"
+    " those of pool whole (lab.example/team=vision:NoSchedule)",
+    "[template-taint] in pool edge, whose taints the pod tolerates, each nvidia.com/gpu is a share"
+    " of a GPU, of which a container gets 1; the pod does not tolerate the taints of any pool that"
+    " it could run in: pool whole (lab.example/team=vision:NoSchedule). Add a toleration",
+)
 CASES = [
     Case(
         "unknown-resource",
@@ -149,6 +158,48 @@ CASES = [
         "[more-than-one-share] a container asks for 6 nvidia.com/gpu; each is a share of a GPU, and"
         " the device plugin fails a pod whose container asks for more than 1, which would be no"
         " more GPU. Ask for 1",
+    ),
+    Case(
+        "more-than-one-share",
+        "shares",
+        pod({GPU: "2"}, nodeSelector={"gpugen/pool": "edge"}),
+        pod(ONE, ONE, nodeSelector={"gpugen/pool": "edge"}),
+        "[more-than-one-share] a container asks for 2 nvidia.com/gpu; the node selector leaves only"
+        " pool edge, where each is a share of a GPU, and the device plugin fails a pod whose"
+        " container asks for more than 1, which would be no more GPU. Ask for 1, or let the pod"
+        " into pool whole (gpugen/pool=whole, nvidia.com/gpu.product=NVIDIA-A100-SXM4-40GB)",
+    ),
+    Case(
+        "more-than-one-share",
+        "tainted",
+        pod({GPU: "8"}),
+        pod({GPU: "8"}, tolerations=TEAM, nodeSelector={"gpugen/pool": "whole"}),
+        ONLY_SHARES[0],
+    ),
+    Case(
+        "more-than-one-share",
+        "tainted",
+        pod({GPU: "2"}, nodeSelector={"gpugen/pool": "edge"}, tolerations=TEAM),
+        pod(*[ONE] * 8, nodeSelector={"gpugen/pool": "edge"}),
+        "[more-than-one-share] a container asks for 2 nvidia.com/gpu; the node selector leaves only"
+        " pool edge, where each is a share of a GPU, and the device plugin fails a pod whose"
+        " container asks for more than 1, which would be no more GPU. Ask for 1, or let the pod"
+        " into pool whole (gpugen/pool=whole, nvidia.com/gpu.product=NVIDIA-A100-SXM4-40GB)",
+    ),
+    Case(
+        "untolerated-taint",
+        "tainted",
+        pod({GPU: "8"}, nodeSelector={"gpugen/pool": "whole"}),
+        pod({GPU: "8"}, nodeSelector={"gpugen/pool": "whole"}, tolerations=TEAM),
+        "[untolerated-taint] the pod does not tolerate the taints of any pool that it could run in:"
+        " pool whole (lab.example/team=vision:NoSchedule). Add a toleration",
+    ),
+    Case(
+        "wrong-pool",
+        "tainted",
+        pod({GPU: "2"}, nodeSelector={"gpugen/pool": "none"}),
+        pod({GPU: "2"}, nodeSelector={"gpugen/pool": "whole"}, tolerations=TEAM),
+        f"{RULED_OUT}pool whole (gpugen/pool=whole, nvidia.com/gpu.product=NVIDIA-A100-SXM4-40GB)",
     ),
     Case(
         "no-single-node",
@@ -286,10 +337,12 @@ def test_rule(server: Guarded, mode: str, case: Case) -> None:
         passed = server.ask(good)
         assert passed.is_good, passed.message
         assert told(passed) == []
-        rule = case.rule
+        rule, says = case.rule, case.says
+        if kind != "Pod" and says == ONLY_SHARES[0]:
+            rule, says = "template-taint", ONLY_SHARES[1]
         if kind != "Pod" and rule == "untolerated-taint":
             rule = "template-taint"  # something may add tolerations to the pods
-        answer, says = server.ask(bad), case.says.replace(case.rule, rule, 1)
+        answer, says = server.ask(bad), says.replace(case.rule, rule, 1)
         if mode == "enforce" and rule in CERTAIN:
             assert answer.status == 403
             assert answer.message.partition('" ')[2] == refusal(REQUESTS, says)

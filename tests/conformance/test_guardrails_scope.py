@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from guarded import (
@@ -35,6 +36,12 @@ TOO_MANY = (
     "[too-many] the pod asks for 9 nvidia.com/gpu, more than any node has (8 per node in pool hgx,"
     " 2 per node in pool t4)"
 )
+SANDBOXED = {
+    "apiVersion": "node.k8s.io/v1",
+    "kind": "RuntimeClass",
+    "metadata": {"name": "sandboxed"},
+    "handler": "sandboxed",
+}
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease", "gpu-agents", "gpu-controllers")
 
 
@@ -170,6 +177,79 @@ def test_a_controller_hears_why_its_pods_are_refused(server: Guarded) -> None:
     events = f"/api/v1/namespaces/{SPACE}/events"
     wait_until("event", lambda: any(TOO_MANY in e["message"] for e in server.api.items(events)))
     server.api.delete(f"{folder}/work")
+
+
+# ---------------------------------------------------------------- how devices are handed out
+
+ADMIN = {"capabilities": {"add": ["SYS_ADMIN"]}}
+NVIDIA = {"runtimeClassName": "nvidia"}
+STRATEGIES: dict[str, dict[str, Any]] = {
+    "envvar": {"/deviceListStrategy": ["envvar"]},
+    "mounts": {"/deviceListStrategy": ["volume-mounts"]},
+    "mounts-of-others": {
+        "/deviceListStrategy": ["volume-mounts"],
+        "/components/container-toolkit": False,
+    },
+    "cdi": {"/deviceListStrategy": ["cdi-cri"]},
+    "annotations": {"/deviceListStrategy": ["cdi-annotations", "cdi-cri"]},
+    "both": {"/deviceListStrategy": ["cdi-cri", "volume-mounts"]},
+    "both-by-default": {
+        "/deviceListStrategy": ["cdi-cri", "volume-mounts"],
+        "/hostDefaults/containerToolkit": {"version": "1.20.0", "defaultRuntime": True},
+    },
+}
+SEEN: list[tuple[str, Object, Object, str]] = [
+    # the container's own fields, the pod's, and the strategies with which it takes GPUs
+    ("asks", {}, {}, "envvar"),
+    ("asks-by-class", {}, NVIDIA, "envvar cdi annotations"),
+    ("asks-by-another-class", {}, {"runtimeClassName": "sandboxed"}, "envvar"),
+    ("asks-not", {"resources": {}}, NVIDIA, "envvar cdi annotations mounts-of-others"),
+    (
+        "asks-for-none",
+        {"resources": {"limits": {GPU: "0"}}},
+        NVIDIA,
+        "envvar cdi annotations mounts-of-others",
+    ),
+    (
+        "privileged",
+        {"securityContext": {"privileged": True}},
+        {},
+        "envvar mounts mounts-of-others both-by-default",
+    ),
+    ("admin", {"securityContext": ADMIN}, NVIDIA, " ".join(STRATEGIES)),
+    (
+        "admin-in-small-letters",
+        {"securityContext": {"capabilities": {"add": ["NET_ADMIN", "all"]}}},
+        {},
+        "envvar mounts mounts-of-others both-by-default",
+    ),
+    (
+        "other-rights",
+        {"securityContext": {"capabilities": {"add": ["NET_ADMIN"]}, "privileged": False}},
+        NVIDIA,
+        "envvar cdi annotations",
+    ),
+]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_devices_are_seen_as_they_are_handed_out(
+    server: Guarded, plane: Plane, strategy: str
+) -> None:
+    """The variable is refused exactly where the runtime would take its word."""
+    plane.api.apply(SANDBOXED)
+    server.use(spec_of("single", {"mode": "enforce"}, **STRATEGIES[strategy]))
+    for title, container, spec, dangerous in SEEN:
+        item = seeing("all")
+        item["spec"]["containers"][0].update(container)
+        item["spec"].update(spec)
+        for kind in ("Pod", "Deployment"):
+            answer = server.ask(item if kind == "Pod" else made_by(kind, item))
+            is_good = strategy not in dangerous.split()
+            assert answer.is_good is is_good, (title, kind, answer.message)
+            assert is_good or "[visible-devices]" in answer.message
+            assert not [text for text in told(answer) if "visible-devices" in text]
+    plane.api.delete(plane.api.path(SANDBOXED))
 
 
 # ---------------------------------------------------------------- who is left alone
@@ -339,13 +419,7 @@ def test_none_is_not_one(server: Guarded) -> None:
 
 
 def test_what_a_pod_chose_stays(server: Guarded, plane: Plane) -> None:
-    other = {
-        "apiVersion": "node.k8s.io/v1",
-        "kind": "RuntimeClass",
-        "metadata": {"name": "sandboxed"},
-        "handler": "sandboxed",
-    }
-    plane.api.apply(other)
+    plane.api.apply(SANDBOXED)
     server.use(spec_of("lab"))
     own = [
         {"key": GPU, "operator": "Equal", "value": "mine", "effect": "NoSchedule"},
@@ -358,7 +432,7 @@ def test_what_a_pod_chose_stays(server: Guarded, plane: Plane) -> None:
     everything = [{"operator": "Exists"}]
     got = server.ask(pod(ONE, tolerations=everything)).body["spec"]
     assert got["tolerations"] == everything
-    plane.api.delete(plane.api.path(other))
+    plane.api.delete(plane.api.path(SANDBOXED))
 
 
 def test_only_stated_keys_are_tolerated(server: Guarded) -> None:

@@ -228,3 +228,23 @@ def test_all_stands_in_the_last_wave_once_and_conforms() -> None:
     for item in placed:
         assert fault(item.object) == "", key(item.object)
         assert "$" not in json.dumps(item.object)  # Flux would take it for a variable
+
+
+@pytest.mark.parametrize(
+    ("strategy", "toolkit", "words"),
+    [
+        (["envvar"], True, "a container sets"),
+        (["volume-mounts"], True, "a privileged container sets"),
+        (["volume-mounts"], False, "a container that is privileged, or asks for no GPU, sets"),
+        (["cdi-cri"], True, "Remove it, or the runtime class,"),
+        (["cdi-cri", "envvar"], True, "Remove it, or the runtime class,"),
+    ],
+)
+def test_the_rule_about_the_variable_follows_the_strategy(
+    strategy: list[str], toolkit: bool, words: str
+) -> None:
+    on = {} if toolkit else {"container-toolkit": False}
+    spec = cluster(deviceListStrategy=strategy, components=on)
+    rules = objects(spec, NAME)[REQUESTS]["spec"]["validations"]
+    (rule,) = (r for r in rules if r["message"].startswith("[visible-devices]"))
+    assert words in rule["messageExpression"]

@@ -17,7 +17,7 @@ from gpugen.model.spec import ClusterSpec, NodePool, SharingMode, Taint
 from gpugen.resources import SHARED_SUFFIX
 
 PRODUCT = "nvidia.com/gpu.product"
-GFD = "gpu-feature-discovery"
+GFD, TOOLKIT = "gpu-feature-discovery", "container-toolkit"
 COMPLETES_FROM = 36  # minor of Kubernetes
 KEEPS_PODS_AWAY = ("NoSchedule", "NoExecute")
 NAMED_POOLS, NAMED_RESOURCES = 6, 12  # a warning header has room for about 4000 characters
@@ -37,6 +37,23 @@ class PoolFacts:
 
 
 @record
+class DeviceVariable:
+    """Which containers NVIDIA_VISIBLE_DEVICES gives GPUs that the device plugin has not allotted.
+
+    Only the NVIDIA runtime reads it. needs_class: a pod gets that runtime by its class alone, as by
+    CDI; else every pod that sees GPUs has it. needs_privileges: the toolkit takes the devices from
+    the mounts of the plugin, and the variable of privileged containers alone. is_refused: also
+    where the plugin has mounted nothing, because the toolkit's configuration is ours.
+    Source: nvidia-container-toolkit, cmd/nvidia-container-runtime-hook, getDevices;
+    k8s-device-plugin v0.19.3, internal/plugin/server.go, getAllocateResponse.
+    """
+
+    needs_class: bool
+    needs_privileges: bool
+    is_refused: bool
+
+
+@record
 class Facts:
     """The cluster, and names of resources that pods take for others."""
 
@@ -45,6 +62,7 @@ class Facts:
     others: tuple[str, ...]  # names that something else advertises, which are not judged
     instead: Mapping[str, str]  # name that no node has -> the one that is meant
     completed_keys: tuple[str, ...]  # taints that pods are made to tolerate; empty: none are
+    variable: DeviceVariable
 
     @property
     def names(self) -> list[str]:
@@ -83,6 +101,17 @@ def facts_of(spec: ClusterSpec, options: Options) -> Facts:
         completed_keys=tuple(sorted(options["toleratedTaints"]))
         if completes(spec, options)
         else (),
+        variable=_variable(spec),
+    )
+
+
+def _variable(spec: ClusterSpec) -> DeviceVariable:
+    uses_cdi = any(strategy.startswith("cdi-") for strategy in spec.device_list_strategy)
+    by_mounts = "volume-mounts" in spec.device_list_strategy
+    return DeviceVariable(
+        needs_class=uses_cdi and not any(pool.host.default_runtime for pool in spec.pools),
+        needs_privileges=by_mounts,
+        is_refused=by_mounts and TOOLKIT in spec.options,
     )
 
 

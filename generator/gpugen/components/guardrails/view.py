@@ -154,11 +154,17 @@ def _verdicts(facts: Facts) -> dict[str, str]:
         " (has(t.matchExpressions) || has(t.matchFields)) &&"  # an empty term selects no node
         f" t.?matchExpressions.orValue([]).all(e, {_expression()}))))",
         "chosen": "variables.able.filter(p, p in variables.picked)",
-        "open": f"variables.chosen.filter(p, variables.taints[p].all(t, {_no_hindrance(facts)}))",
-        "unpicked": "variables.asked.size() == 0 || variables.chosen.size() > 0"
+        "reached": "variables.picked.filter(p,"
+        f" variables.taints[p].all(t, {_no_hindrance(facts)}))",
+        "open": "variables.chosen.filter(p, p in variables.reached)",
+        "unpicked": "variables.asked.size() == 0 || variables.picked.size() > 0"
         " ? [] : variables.able",
+        # The scheduler binds the pod where it asks for more shares than a container gets.
+        "stuck": "variables.asked.size() == 0 || variables.able.size() == 0"
+        " || variables.chosen.size() > 0 ? [] : variables.picked",
         "closed": "variables.asked.size() == 0 || variables.open.size() > 0"
         " ? [] : variables.chosen",
+        "shared": "variables.closed.size() == 0 ? [] : variables.reached",
     }
 
 
