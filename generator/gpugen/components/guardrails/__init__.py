@@ -15,7 +15,8 @@ from gpugen.components import Component, Options, options_schema
 from gpugen.components.guardrails import cel
 from gpugen.components.guardrails.completion import patches
 from gpugen.components.guardrails.facts import Facts, completes, facts_of
-from gpugen.components.guardrails.rules import Rule, advice, certain
+from gpugen.components.guardrails.rule import Rule
+from gpugen.components.guardrails.rules import advice, certain
 from gpugen.components.guardrails.view import MIRROR, conditions, variables
 from gpugen.model.plan import Contribution, KubeObject, Placed, Wave
 from gpugen.model.spec import ClusterSpec
