@@ -39,6 +39,23 @@ Before=fake-nvidia-load.service
 Type=oneshot
 ExecStart=-/bin/sh -c 'grep -q "blacklist nouveau" /boot/init* && rm -r /srv/lab/sys/module/nouveau'
 """
+# What user nobody does where he may write: files, links and open handles under every likely name.
+PLANTED = "/srv/nobody-became-root"
+NOBODY = f"""
+import os, sys
+os.setgid(65534), os.setuid(65534)
+for folder in ("/var/tmp", "/tmp", "/dev/shm"):
+    for version in sys.argv[1:]:
+        for name in (f"gpugen-nvidia-{{version}}.run", f"nvidia-{{version}}.run", "gpugen"):
+            path = f"{{folder}}/{{name}}"
+            with open(path, "w") as file:
+                file.write("#!/bin/sh\\ntouch {PLANTED}\\n")
+            os.chmod(path, 0o755)
+try:
+    os.symlink("/tmp/gpugen", "/var/lib/gpugen")
+except OSError as refused:
+    print(refused.strerror)
+"""
 AT_BOOT = "etc/systemd/system/multi-user.target.d/nouveau.conf"
 MACHINES: Mapping[str, Machine] = {
     DISTRO: Machine(device=PCIE, files={**SOURCES, "etc/os-release": UBUNTU}),
@@ -120,8 +137,14 @@ class Story:
         return Step(run, {name: node.versions() for name, node in self.nodes.items()})
 
     @cached_property
+    def planted(self) -> str:
+        """What user nobody was told when he reached for our folder, before anything came."""
+        return self.nodes[INSTALLER].run("python3", "-c", NOBODY, FIRST, SECOND).strip()
+
+    @cached_property
     def checked(self) -> Step:
         """Check mode on fresh hosts."""
+        assert self.planted
         self.render(0)
         return self.step("--check", *ROLES)
 
@@ -238,6 +261,17 @@ def test_the_installer_runs_once_nouveau_is_away(story: Story) -> None:
     assert smi(story, INSTALLER) == [f"{FIRST}, Enabled"]
 
 
+def test_nothing_that_nobody_planted_runs(story: Story) -> None:
+    """DRV-22: the installer lies and runs where root alone reaches in."""
+    assert story.planted == "Permission denied"
+    assert story.converged.run.code == 0
+    node = story.nodes[INSTALLER]
+    assert node.sh("stat -c '%a %U' /var/lib/gpugen; ls -A /var/lib/gpugen") == "700 root\n"
+    assert node.sh(f"ls {PLANTED} 2>/dev/null || true") == ""
+    left = node.sh("stat -c %U /var/tmp/gpugen-nvidia-*.run")
+    assert set(left.split()) == {"nobody"}  # neither taken over nor removed
+
+
 def test_archives_are_pinned_like_the_vendors_packages(story: Story) -> None:
     """DRV-02, DRV-03: a newer version of the branch lies in the archive, and stays there."""
     versions = story.converged.versions[DISTRO]
@@ -307,5 +341,6 @@ def test_each_method_is_taken_away_by_its_record(story: Story) -> None:
         left = {name for name in story.removed.versions[node] if "container" not in name}
         assert left == set(), node
         assert story.nodes[node].sh("ls /usr/bin/nvidia-* 2>/dev/null || true") == ""
-        files = "ls /etc/modprobe.d/gpugen* /etc/apt/preferences.d/gpugen* /var/lib/misc/gpugen-n*"
-        assert story.nodes[node].sh(f"{files} 2>/dev/null || true") == ""
+        files = "/etc/modprobe.d/gpugen* /etc/apt/preferences.d/gpugen* /var/lib/misc/gpugen-n*"
+        left = story.nodes[node].sh(f"ls -d /var/lib/gpugen {files} 2>/dev/null || true")
+        assert left == ""
