@@ -7,15 +7,17 @@ import runpy
 from pathlib import Path
 
 from gpugen import assets
-from gpugen.model.driver import Repositories
 from gpugen.model.finding import Finding
+from gpugen.package_sources import PackageSource, fetch_command
 
 ID = "repository-key-file"
 LARGEST = 65536  # bytes that are read
 
 
-def fault(path: Path, root: Path, stated: Repositories) -> Finding | None:
+def fault(path: Path, root: Path, stated: PackageSource) -> Finding | None:
     """Return what is wrong with a repository's key file, or nothing."""
+    if stated.key_url:
+        return _fault_of_vendors(path, root, stated)
     why = _unusable(path, root)
     found, why = ("", why) if why else _fingerprint(path.read_bytes())
     if why:
@@ -32,6 +34,20 @@ def fault(path: Path, root: Path, stated: Repositories) -> Finding | None:
         f"the repository's key {stated.key_file!r} has another fingerprint: {found}",
         "compare it with what the vendor or mirror publishes; correct it, or take their key",
         stated.at / "fingerprint",
+    )
+
+
+def _fault_of_vendors(path: Path, root: Path, stated: PackageSource) -> Finding | None:
+    """Judge a key of the vendor's, whose file has a name of ours and whose fingerprint we know."""
+    why = _unusable(path, root)
+    found, why = ("", why) if why else _fingerprint(path.read_bytes())
+    if not why and found == stated.fingerprint:
+        return None
+    return Finding(
+        ID,
+        f"the vendor's key {stated.key_file!r} {why or f'has another fingerprint: {found}'}",
+        f"fetch it, and compare it with the fingerprint, by: {fetch_command(stated)}",
+        stated.at,
     )
 
 

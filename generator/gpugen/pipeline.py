@@ -98,19 +98,19 @@ class Workspace:
     def _keys(self, spec: ClusterSpec) -> tuple[dict[str, bytes], list[Finding]]:
         """Read the repository keys that the spec names."""
         from gpugen import key_files
+        from gpugen.package_sources import package_sources
 
         assert self.root is not None
         keys: dict[str, bytes] = {}
         findings = []
-        for pool in spec.pools:
-            repositories = pool.host.repositories
-            if repositories is None or repositories.key_file in keys:
-                continue
-            path = self.root / repositories.key_file
-            if fault := key_files.fault(path, self.root, repositories):
+        known = (source for pool in spec.pools for source in package_sources(pool))
+        sources = {(s.at, s.key_file, s.fingerprint): s for s in known if s.fingerprint}
+        for source in sources.values():
+            path = self.root / source.key_file
+            if fault := key_files.fault(path, self.root, source):
                 findings.append(fault)
-            else:
-                keys[repositories.key_file] = path.read_bytes()
+            elif source.key_file not in keys:
+                keys[source.key_file] = path.read_bytes()
         return keys, findings
 
     def inputs(self, outcome: Outcome) -> str:

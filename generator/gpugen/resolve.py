@@ -169,9 +169,7 @@ class _Resolver:
         at = ROOT / "pools" / index / "host"
         schema = root_schema()
         merged = {
-            key: {**defaults[key], **own[key]}
-            if key in own and key in defaults and isinstance(own[key], dict)
-            else own.get(key, defaults.get(key))
+            key: _over(defaults.get(key), own[key]) if key in own else defaults[key]
             for key in sorted({*defaults, *own})
         }
         data = fill({"driver": {}, **merged}, schema["$defs"]["host"], schema)
@@ -200,7 +198,9 @@ class _Resolver:
             architecture=data.get("architecture", "") or gpu.host_architectures[0],
             driver=driver,
             container_toolkit_version=toolkit,
-            repositories=translation.repositories(data.get("repositories"), where("repositories")),
+            repositories=translation.repositories(
+                data.get("repositories"), lambda *key: where("repositories", *key)
+            ),
             at=at if own else DEFAULTS,
             default_runtime=toolkits.get("defaultRuntime", False),
             further_runtimes=tuple(toolkits.get("furtherRuntimes", ())),
@@ -227,6 +227,13 @@ class _Resolver:
             self.missing.setdefault("driver-version", []).append(index)
             return None
         return translation.driver(data, branch, where("driver"))
+
+
+def _over(default: Any, own: Any) -> Any:
+    """Return a pool's setting over the default; mappings by key, but one repository is a whole."""
+    if not isinstance(default, dict) or not isinstance(own, dict) or "baseURL" in {*default, *own}:
+        return own
+    return {**default, **own}
 
 
 def _options(spec: ClusterSpec, stated: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

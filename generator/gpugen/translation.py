@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpugen.model.access import Access, Ssh
@@ -14,6 +14,7 @@ from gpugen.model.driver import (
     InUse,
     KernelModules,
     Repositories,
+    Repository,
     Runfile,
     SecureBoot,
 )
@@ -34,6 +35,8 @@ from gpugen.model.spec import (
     SharingMode,
 )
 from gpugen.model.tuning import CudaToolkit, Tuning
+
+VENDOR = "vendor"  # the word for the vendor's own repositories
 
 
 def access(data: Mapping[str, Any]) -> Access:
@@ -103,11 +106,26 @@ def sharing(data: Mapping[str, Any] | None, at: Pointer) -> Sharing:
     )
 
 
-def repositories(data: Mapping[str, Any] | None, at: Pointer) -> Repositories | None:
-    """Return the package repository of a pool's hosts."""
+def repositories(data: Any, where: Callable[..., Pointer]) -> Repositories:
+    """Return where a pool's packages come from. where: key -> where it stands."""
     if data is None:
-        return None
-    return Repositories(data["baseURL"], data["keyFile"], data["fingerprint"], at)
+        return Repositories()
+    if data == VENDOR or "baseURL" in data:
+        own = _repository(data, where())
+        return Repositories(own, own) if own.is_vendor else Repositories(both=own)
+    return Repositories(
+        *(
+            _repository(data[key], where(key)) if key in data else None
+            for key in ("driver", "containerToolkit")
+        )
+    )
+
+
+def _repository(data: Any, at: Pointer) -> Repository:
+    if data == VENDOR:
+        return Repository(at)
+    signs = data.get("signedMetadata", False)
+    return Repository(at, data["baseURL"], data["keyFile"], data["fingerprint"], signs)
 
 
 def driver(data: Mapping[str, Any], branch: DriverBranch | None, at: Pointer) -> Driver:

@@ -180,7 +180,7 @@ class Story:
         """Other versions of what has some, where the spec says force, or to wait."""
         assert self.busy
         self.render(1, distro={"inUse": "force"}, installer={"inUse": "wait"})
-        self.nodes[INSTALLER].sh("touch /dev/nvidia0; sleep 40 </dev/nvidia0 >/dev/null 2>&1 &")
+        self.nodes[INSTALLER].sh("touch /dev/nvidia0; sleep 100 </dev/nvidia0 >/dev/null 2>&1 &")
         return self.step()
 
     @cached_property

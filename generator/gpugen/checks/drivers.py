@@ -175,7 +175,9 @@ def architecture_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         host = pool.host
         known = host.os.row.get("cudaRepository", {}).get("architectures", {})
-        if host.driver.method is DriverMethod.VENDOR and known and host.architecture not in known:
+        stated = host.repositories.driver
+        is_asked = host.driver.method is DriverMethod.VENDOR or (stated and stated.is_vendor)
+        if is_asked and known and host.architecture not in known:
             yield (
                 host_setting(spec, pool, "os"),
                 f"the vendor has no packages of {host.os.id} for {host.architecture}, which the"

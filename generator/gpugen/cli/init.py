@@ -58,6 +58,11 @@ def command(
     written["schemas/cluster.editor.schema.json"] = editor_schema()
     for path, text in written.items():
         _write(folder / path, path, text)
+    click.echo(
+        "keys of the vendor's packages, for 'repositories: vendor', are fetched by:", err=True
+    )
+    for line in values.key_commands:
+        click.echo(f"  {line}", err=True)
     click.echo(f"next: edit inventories/{cluster}/cluster.yaml, then 'gpugen render'", err=True)
     return ExitCode.DONE
 

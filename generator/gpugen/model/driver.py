@@ -75,10 +75,25 @@ class Driver:
 
 
 @record
-class Repositories:
-    """Package repositories of the vendor, or a mirror of them."""
+class Repository:
+    """A stated source of packages; without an address it is the vendor's own."""
 
-    base_url: str
-    key_file: str  # below the repository's root
-    fingerprint: str
     at: Pointer
+    base_url: str = ""
+    key_file: str = ""  # below the repository's root
+    fingerprint: str = ""
+    signs_metadata: bool = False  # which dnf does not demand by itself
+
+    @property
+    def is_vendor(self) -> bool:
+        """Tell whether the packages come straight from the vendor."""
+        return not self.base_url
+
+
+@record
+class Repositories:
+    """Where packages come from; None: from what the hosts have configured themselves."""
+
+    driver: Repository | None = None
+    container_toolkit: Repository | None = None
+    both: Repository | None = None  # one repository for everything, in place of those two

@@ -100,7 +100,7 @@ class HostSettings:
     architecture: str  # amd64, arm64
     driver: Driver
     container_toolkit_version: str
-    repositories: Repositories | None
+    repositories: Repositories
     at: Pointer
     default_runtime: bool = False  # nvidia is the runtime of pods without a RuntimeClass
     further_runtimes: tuple[str, ...] = ()  # that learn of the toolkit, beside the cluster's own

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from gpugen import __version__
 from gpugen.catalog import Catalog
-from gpugen.model.catalog import DriverBranch
+from gpugen.model.catalog import DriverBranch, GpuModel
 from gpugen.model.record import record
+from gpugen.package_sources import fetch_command, vendor_sources
 from gpugen.versions import parts
 
+SYSTEM = "ubuntu-24.04"
 FILES = {
     "inventories/{cluster}/cluster.yaml": "cluster.yaml.j2",
     ".pre-commit-config.yaml": "pre-commit.yaml.j2",
@@ -35,6 +37,7 @@ class Starter:
     driver: str
     toolkit: str
     requirement: str  # by which pip finds gpugen, in the pre-commit and CI files
+    key_commands: tuple[str, ...]  # that fetch the keys of the vendor's repositories
 
 
 def starter(
@@ -51,11 +54,17 @@ def starter(
         release=catalog.ids("releases")[-1],
         kubernetes=minors[-2],  # the newest is seldom what clusters run
         distribution="kubeadm",
-        system="ubuntu-24.04",
+        system=SYSTEM,
         driver=_driver(catalog, model).latest_known,
         toolkit=str(catalog.container_toolkit()["latest"]),
         requirement=requirement or f"gpugen=={__version__}",
+        key_commands=_key_commands(catalog, catalog.gpu(model)),
     )
+
+
+def _key_commands(catalog: Catalog, gpu: GpuModel) -> tuple[str, ...]:
+    sources = vendor_sources(catalog.operating_system(SYSTEM), gpu.host_architectures[0])
+    return tuple(fetch_command(source) for source in sources if source.fingerprint)
 
 
 def _driver(catalog: Catalog, model: str) -> DriverBranch:

@@ -31,11 +31,14 @@ MACROS = """\
 %__gpg /usr/bin/gpg
 %__os_install_post %{nil}
 """
+SIGNING = """\
+rpmsign --addsign /srv/top/RPMS/*/*.rpm >/srv/signing 2>&1 || { cat /srv/signing; exit 1; }\
+"""
 SCRIPT = """\
 mkdir -m 700 -p /srv/gpg /srv/tmp /srv/db /srv/top
 gpg --homedir /srv/gpg --batch --quiet --import /srv/secret.asc
 rpmbuild --quiet -bb /srv/*.spec
-rpmsign --addsign /srv/top/RPMS/*/*.rpm >/srv/signing 2>&1 || { cat /srv/signing; exit 1; }
+@SIGNING@
 gpgconf --homedir /srv/gpg --kill all
 for folder in $(find /srv/repositories -name list -printf '%h\\n'); do
   while read -r name; do cp /srv/top/RPMS/*/"$name" "$folder/"; done <"$folder/list"
@@ -114,10 +117,12 @@ def write_repositories(
     tree: Path,
     key: deb.Key,
     architecture: str,
+    signing: str = SIGNING,
 ) -> None:
-    """Write repositories below a folder, each package signed.
+    """Write repositories below a folder, each package signed, and the index.
 
     repositories: name of a folder -> packages; modules: name of a folder -> module documents.
+    signing: lines of shell that sign the packages; empty, the index alone is signed.
     """
     work = folder / "work"
     work.mkdir(parents=True)
@@ -134,7 +139,7 @@ def write_repositories(
             (place / "modules.yaml").write_text(modules[name], encoding="utf-8")
     (work / "secret.asc").write_bytes(key.gpg("--armor", "--export-secret-keys"))
     (work / ".rpmmacros").write_text(MACROS, encoding="utf-8")
-    (work / "build").write_text(SCRIPT, encoding="utf-8")
+    (work / "build").write_text(SCRIPT.replace("@SIGNING@", signing), encoding="utf-8")
     _build(work, tree)
     for name in wanted:
         place = folder / name

@@ -9,6 +9,7 @@ from gpugen.components.mig_service import is_cut_by_host, version
 from gpugen.host_places import host_setting
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec
+from gpugen.package_sources import package_sources
 from gpugen.versions import is_older
 
 OLDEST = "0.14.5"
@@ -49,22 +50,29 @@ def without_work(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("mig-service-package-elsewhere", severity=Severity.WARNING)
 def package_elsewhere(spec: ClusterSpec) -> Iterator[Problem]:
-    """NVIDIA's CUDA repository is not known to carry nvidia-mig-manager; its releases do.
+    """No repository of the vendor's is known to carry nvidia-mig-manager; its releases do.
 
-    Source: NVIDIA/mig-parted, releases: deb, rpm and tarball per architecture.
+    The play refuses the host where nothing that it has configured offers the package. Source:
+    NVIDIA/mig-parted, releases: deb, rpm and tarball per architecture.
     """
     for pool in spec.pools:
-        repositories = pool.host.repositories
-        if not is_cut_by_host(pool) or repositories is None:
+        sources = package_sources(pool)
+        if not is_cut_by_host(pool) or any(not _is_vendors(source.uri) for source in sources):
             continue
-        if repositories.base_url.startswith(VENDOR):
-            yield (
-                pool.mig.at,
-                f"hosts of pool {pool.name!r} need the package nvidia-mig-manager "
-                f"{version(spec, pool)}, which NVIDIA's CUDA repository is not known to carry",
-                "put the package of the project's releases into a repository of your own that "
-                "these hosts have configured, or into the mirror that repositories: names",
-            )
+        carried = "which the vendor's repositories are not known to carry"
+        yield (
+            pool.mig.at,
+            f"hosts of pool {pool.name!r} need the package nvidia-mig-manager"
+            f" {version(spec, pool)}, {carried if sources else 'and no repository is stated'}",
+            "put the package of the project's releases into a mirror and write repositories:"
+            " {baseURL: https://packages.example, keyFile: keys/packages.asc, fingerprint: <40 hex"
+            " digits>}, or into a repository that these hosts have configured; or write mig:"
+            " {manager: cluster}",
+        )
 
 
-VENDOR = "https://developer.download.nvidia.com"
+def _is_vendors(uri: str) -> bool:
+    return uri.startswith(VENDORS)
+
+
+VENDORS = ("https://developer.download.nvidia.", "https://nvidia.github.io/")

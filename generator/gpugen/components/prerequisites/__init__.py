@@ -5,17 +5,15 @@ Its role also judges the host: the system, and the GPUs that PCI shows against t
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
-from gpugen.catalog import reading
 from gpugen.components import Component, Options
 from gpugen.model.driver import DriverMethod
 from gpugen.model.plan import Contribution
 from gpugen.model.spec import ClusterSpec, NodePool
+from gpugen.package_sources import is_dnf, package_sources
 
 ROLE = "gpu_prerequisites"
-REPOSITORY = "nvidia"  # in file names on the host
 BUILDS_MODULES = (DriverMethod.VENDOR, DriverMethod.DISTRO, DriverMethod.RUNFILE)
 
 
@@ -53,31 +51,20 @@ def _header_packages(pool: NodePool) -> dict[str, list[str]]:
     return {"gpu_prerequisites_header_packages": list(row["headers"])} if is_named else {}
 
 
-def _repositories(pool: NodePool) -> list[dict[str, str]]:
-    """Return the pool's repository: the vendor's layout below the stated address.
-
-    Layout: <address>/<system>/<architecture>/, a flat repository.
-    Source: NVIDIA driver installation guide; the directory names are the catalogue's.
-    """
-    host = pool.host
-    if host.repositories is None:
-        return []
-    folder = host.os.row["cudaRepository"]["folder"]
-    directory = _directories()[host.architecture]
+def _repositories(pool: NodePool) -> list[dict[str, Any]]:
+    """Return the pool's package repositories; how they are signed matters to dnf alone."""
+    signs = is_dnf(pool.host.os)
     return [
         {
-            "name": REPOSITORY,
-            "uri": f"{host.repositories.base_url}/{folder}/{directory}/",
-            "key": f"{{{{ playbook_dir }}}}/files/{host.repositories.key_file}",
-            "fingerprint": host.repositories.fingerprint,
+            "name": source.name,
+            "uri": source.uri,
+            "key": f"{{{{ playbook_dir }}}}/files/{source.key_file}",
+            "fingerprint": source.fingerprint,
+            **({} if source.signs_packages or not signs else {"signed_packages": False}),
+            **({"signed_metadata": True} if source.signs_metadata and signs else {}),
         }
+        for source in package_sources(pool)
     ]
-
-
-@cache
-def _directories() -> dict[str, str]:
-    directories: dict[str, str] = reading.table("packages")["cudaRepository"]["architectures"]
-    return directories
 
 
 COMPONENT = Component(contribute)
