@@ -10,6 +10,12 @@ from pathlib import Path
 from gpugen.cli import run
 
 ROOT = Path(__file__).parents[1]
+MIRROR = """\
+  repositories:
+    baseURL: https://mirror.lab.example/cuda
+    keyFile: keys/mirror.asc
+    fingerprint: FC89AF4178C3C8F9C767F9E28D970BAFFD4E85AD
+"""
 
 
 @dataclass(frozen=True)
@@ -31,3 +37,13 @@ def gpugen(*arguments: str | Path, cwd: Path = ROOT) -> Answer:
     ):
         code = run([str(argument) for argument in arguments])
     return Answer(int(code), out.getvalue(), err.getvalue())
+
+
+def begin(root: Path, *options: str) -> None:
+    """Write a starter repository whose hosts take packages from a mirror with a key: no findings."""
+    assert gpugen("init", root, *options).code == 0
+    (root / "keys").mkdir(exist_ok=True)
+    (root / "keys" / "mirror.asc").write_bytes((ROOT / "tests/data/keys/packages.asc").read_bytes())
+    for spec in root.glob("inventories/*/cluster.yaml"):
+        text = spec.read_text("utf-8")
+        spec.write_text(text.replace("  # repositories: vendor\n", MIRROR), "utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import gpugen
+from commands import begin, gpugen
 
 SPEC = "inventories/lab/cluster.yaml"
 
@@ -16,7 +16,7 @@ SPEC = "inventories/lab/cluster.yaml"
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Return a starter repository that is rendered."""
-    assert gpugen("init", tmp_path).code == 0
+    begin(tmp_path)
     assert gpugen("render", "--quiet", cwd=tmp_path).code == 0
     return tmp_path
 
@@ -28,7 +28,7 @@ def edit(root: Path, old: str, new: str, path: str = SPEC) -> None:
 
 
 def test_first_and_second_run(tmp_path: Path) -> None:
-    gpugen("init", tmp_path)
+    begin(tmp_path)
     first = gpugen("render", cwd=tmp_path)
     files = [p for p in tmp_path.glob("out/lab/**/*") if p.is_file() and p.name != ".gpugen.json"]
     assert first.err == f"lab: {len(files)} added\n"
@@ -63,7 +63,7 @@ def test_diff_goes_to_stdout_and_writes_nothing(root: Path) -> None:
 
 
 def test_an_error_in_one_cluster_writes_none(root: Path) -> None:
-    gpugen("init", root, "--cluster", "train")
+    begin(root, "--cluster", "train")
     edit(root, "count: 1", "cuont: 1")
     answer = gpugen("render", cwd=root)
     assert answer.code == 1
@@ -84,7 +84,7 @@ def test_an_edited_file_stops_the_run_until_force(root: Path) -> None:
 
 
 def test_the_output_of_a_spec_that_is_gone(root: Path) -> None:
-    gpugen("init", root, "--cluster", "train")
+    begin(root, "--cluster", "train")
     gpugen("render", "--quiet", cwd=root)
     (root / SPEC).unlink()
     answer = gpugen("render", cwd=root)
