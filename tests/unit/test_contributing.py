@@ -18,12 +18,12 @@ from specs import MINIMAL
 
 PAGE = "CONTRIBUTING.md"
 COMPONENT = "generator/gpugen/components/gpu_quota"
-FOLDERS = ("generator", "roles", "schemas")
+FOLDERS = ("generator", "keys", "roles", "schemas")
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of what the package consists of, with the example in it."""
+    """Return a copy of what the package consists of, a key, and the example."""
     folder = tmp_path_factory.mktemp("copy")
     for name in FOLDERS:
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
