@@ -40,7 +40,7 @@ def gpugen(*arguments: str | Path, cwd: Path = ROOT) -> Answer:
 
 
 def begin(root: Path, *options: str) -> None:
-    """Write a starter repository whose hosts take packages from a mirror with a key: no findings."""
+    """Write a starter repository whose hosts take packages from a mirror: no findings."""
     assert gpugen("init", root, *options).code == 0
     (root / "keys").mkdir(exist_ok=True)
     (root / "keys" / "mirror.asc").write_bytes((ROOT / "tests/data/keys/packages.asc").read_bytes())
