@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from gpugen.model.tree import Tree
-from gpugen.write import Change, Lock, write
+from gpugen.write import INDEX, Change, Lock, read_index, write
 
 INPUTS = "1" * 64
 SPEC = "inventories/lab/cluster.yaml"
@@ -45,6 +46,30 @@ def render(
 def kinds(changes: list[Change]) -> dict[str, str]:
     """Return path -> kind."""
     return {change.path: str(change.kind) for change in changes}
+
+
+def is_current(out: Path, cluster: str, inputs: str) -> bool:
+    """Tell whether a folder is what its own index says: these inputs, these files, no others."""
+    folder = out / cluster
+    if out.is_symlink():
+        return False
+    index = read_index(folder)
+    if index is None or index.inputs != inputs:
+        return False
+    if index.to_bytes() != (folder / INDEX).read_bytes():
+        return False
+    found = {}
+    for above, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            path = Path(above) / name
+            mode = path.lstat().st_mode
+            if stat.S_ISREG(mode) and not mode & 0o7111:
+                content = path.read_bytes()
+                found[path.relative_to(folder).as_posix()] = hashlib.sha256(content).hexdigest()
+            elif not stat.S_ISDIR(mode):
+                return False
+    found.pop(INDEX, None)
+    return found == dict(index.files)
 
 
 def names(folder: Path) -> list[str]:

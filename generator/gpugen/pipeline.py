@@ -9,16 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gpugen import assets
+from gpugen import assets, specs
 from gpugen.catalog import Catalog
 from gpugen.load import Document, Reader, load
 from gpugen.model.finding import ROOT, Finding, is_fatal
 from gpugen.model.record import NOTHING, record
 from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
-
-INVENTORIES = "inventories"
-SPEC = "cluster.yaml"
+from gpugen.specs import INVENTORIES, SPEC, Seen
 
 
 @record
@@ -40,13 +38,20 @@ class Workspace:
         self.root = root
         self.catalog = Catalog(root / "catalog" if root else None)
         self.reader = Reader()
+        self._seen: Seen | None = None
 
-    def clusters(self) -> list[str]:
+    def seen(self) -> Seen:
+        """Return the clusters, and what looks like a spec but is not read.
+
+        Raises GpugenError: a folder below inventories/ cannot be read.
+        """
+        if self._seen is None:
+            self._seen = specs.look(self.root) if self.root else Seen()
+        return self._seen
+
+    def clusters(self) -> tuple[str, ...]:
         """List the clusters: folders below inventories/ whose name does not begin with ``_``."""
-        if self.root is None:
-            return []
-        folder = self.root / INVENTORIES
-        return sorted(p.parent.name for p in folder.glob(f"[!_.]*/{SPEC}"))
+        return self.seen().clusters
 
     def spec_path(self, cluster: str) -> Path:
         """Return where the spec of a cluster lies."""

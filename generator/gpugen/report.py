@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gpugen.load import Document
-from gpugen.model.finding import Finding, Row, Severity
+from gpugen.model.finding import Changed, Finding, Row, Severity
 from gpugen.sarif import dumped, log
 from gpugen.spelling import printable
 
@@ -45,16 +45,19 @@ def render_findings(
     ending: str = "",
     colour: bool | None = None,
     explained: Callable[[str], str] = str,
+    changes: Sequence[Changed] | None = None,
 ) -> str:
     """Return all findings in one of FORMATS, sorted by file and place, each only once.
 
     extra: findings that belong to no spec. ending: of the last line of text, such as
     "; nothing written". colour: None asks the terminal and the environment. explained: returns
-    what an id means, for SARIF.
+    what an id means, for SARIF. changes: of the output, for JSON; None where none was looked at.
     """
     found = rows(outcomes, extra)
     if form == "sarif":
         return log(found, explained)
+    if form == "json":
+        return _json(found, changes)
     if form == "text":
         return _text(found, ending, wants_colour(sys.stderr.isatty()) if colour is None else colour)
     return FORMATS[form](found)
@@ -142,9 +145,10 @@ def _summary(found: list[Row]) -> str:
     )
 
 
-def _json(found: list[Row]) -> str:
+def _json(found: list[Row], changes: Sequence[Changed] | None = None) -> str:
     """Return a document by schemas/findings.schema.json."""
     counts = Counter(row.severity for row in found)
+    rows = [change._asdict() | {"path": _near(change.path)} for change in changes or ()]
     return dumped(
         {
             "version": JSON_VERSION,
@@ -164,6 +168,7 @@ def _json(found: list[Row]) -> str:
                 }
                 for row in found
             ],
+            **({} if changes is None else {"changes": rows}),
         }
     )
 

@@ -16,12 +16,14 @@ from gpugen.writing import differences, files
 from gpugen.writing.commit import commit_changes, commit_fresh
 from gpugen.writing.index import INDEX, Index, index_of
 from gpugen.writing.lock import Lock
-from gpugen.writing.state import State, cluster_folder, has_only, look, look_for_deletion
+from gpugen.writing.state import State, cluster_folder, look, look_for_deletion
+from gpugen.writing.surroundings import Surroundings, look_around
 from gpugen.writing.survey import Change, Kind
 
 __all__ = [
-    "INDEX", "Change", "Index", "Kind", "Lock", "compare", "diff", "is_current", "orphans", "prune",
-    "read_index", "write",
+    "INDEX", "Change", "Index", "Kind", "Lock", "Surroundings", "compare", "diff", "orphans",
+    "prune", "read", "read_index", "surroundings", "survey_gone",
+    "write",
 ]  # fmt: skip
 
 _MOST_NAMED = 10
@@ -37,22 +39,6 @@ def read_index(folder: Path) -> Index | None:
             return index_of(root)[0]
     except OSError:
         return None
-
-
-def is_current(out: Path, cluster: str, inputs: str) -> bool:
-    """Tell whether the folder is exactly what these inputs gave, so that nothing need be rendered.
-
-    inputs: digest of everything that is read to render. Extra files, and a mode that git would
-    see, count as different.
-    """
-    with suppress(OSError, GpugenError), cluster_folder(out, cluster) as root:
-        if root is None:
-            return False
-        index, text = index_of(root)
-        if index is None or index.inputs != inputs or index.to_bytes() != text:
-            return False
-        return has_only(root, index.files)
-    return False
 
 
 def compare(
@@ -113,41 +99,61 @@ def write(
             return _commit(lock, cluster, state, wanted, force=force)
 
 
+def surroundings(out: Path, clusters: Collection[str]) -> Surroundings:
+    """Return what ``out/`` holds beside the clusters. Raises GpugenError: it cannot be read."""
+    with _reported(out, "", "read"), suppress(FileNotFoundError), files.folder(str(out)) as above:
+        return look_around(above, clusters)
+    return Surroundings((), ())
+
+
 def orphans(out: Path, clusters: Collection[str]) -> list[str]:
     """List the folders in ``out/`` that carry our index but belong to none of the clusters."""
-    names = []
-    with _reported(out, "", "read"), suppress(FileNotFoundError), files.folder(str(out)) as above:
-        for entry in files.entries(above):
-            if entry.name in clusters or entry.name.startswith("."):
-                continue
-            with suppress(OSError), files.folder(entry.name, above) as root:
-                if files.is_there(INDEX, root):
-                    names.append(entry.name)
-    return names
+    return list(surroundings(out, clusters).orphans)
 
 
 def prune(
-    out: Path, cluster: str, *, force: bool = False, lock: Lock | None = None
+    out: Path,
+    cluster: str,
+    *,
+    keep: str = "",
+    force: bool = False,
+    lock: Lock | None = None,
 ) -> list[Change]:
     """Delete the listed files and the index; return them, and what stays because it is foreign.
 
+    keep: the beginning of paths that stay, such as ``ansible/``, and the index for them.
     Raises NotOursError: a listed file was edited, or the index is damaged; nothing was touched.
     """
     if lock is None:
         with Lock(out) as own:
-            return prune(out, cluster, force=force, lock=own)
+            return prune(out, cluster, keep=keep, force=force, lock=own)
     with _reported(out, cluster), files.plain_modes():
         with cluster_folder(out, cluster) as root:
             if root is None or not files.is_there(INDEX, root):
                 return []
         lock.acquire()
-        state = look_for_deletion(out, cluster)
-        if state.before is None:
+        index = read_index(out / cluster)
+        if index is None:
             raise NotOursError(
                 f"{out}/{cluster}/{INDEX} is damaged: nothing there is known to be ours",
                 "delete the folder by hand",
             )
-        return _commit(lock, cluster, state, None, force=force)
+        kept = [path for path in index.files if keep and path.startswith(keep)]
+        state, standing = look_for_deletion(out, cluster, kept, force=force)
+        return _commit(lock, cluster, state, standing or None, force=force)
+
+
+def survey_gone(out: Path, cluster: str) -> list[Change]:
+    """List what ``prune`` would delete, and what stays. Raises GpugenError: unreadable folder."""
+    with _reported(out, cluster, "read"):
+        return look_for_deletion(out, cluster)[0].survey.changes
+
+
+def read(out: Path, cluster: str, path: str) -> bytes | None:
+    """Return what stands at a path of a cluster's folder, None where that is no regular file."""
+    with suppress(OSError, GpugenError), cluster_folder(out, cluster) as root:
+        return None if root is None else files.read_below(root, path)
+    return None
 
 
 def _commit(

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gpugen.model.tree import Tree
-from gpugen.write import Lock, compare, is_current, write
+from gpugen.write import Lock, compare, write
 from gpugen.writing.files import folders_of
 
 ROUNDS = 3
@@ -71,11 +71,6 @@ def write_all(tree: Tree, out: Path, clusters: int) -> None:
             write(tree, out, f"c{number:04}", inputs=INPUTS, spec_source="s", lock=lock)
 
 
-def check_all(tree: Tree, out: Path, clusters: int) -> None:
-    """Ask of every cluster whether rendering it may be skipped."""
-    assert all(is_current(out, f"c{number:04}", INPUTS) for number in range(clusters))
-
-
 def compare_all(tree: Tree, out: Path, clusters: int) -> None:
     """Compare every cluster with its tree, as ``--check`` does."""
     assert not any(compare(tree, out, f"c{number:04}", INPUTS) for number in range(clusters))
@@ -100,7 +95,6 @@ def main() -> None:
                 ("floor: open, write, close", write_plainly, tree, plain),
                 ("write, new clusters", write_all, tree, ours),
                 ("floor: open, read, SHA-256", hash_plainly, tree, plain),
-                ("is_current", check_all, tree, ours),
                 ("compare, nothing changed", compare_all, tree, ours),
                 ("write, every file changed", write_all, other, ours),
             )

@@ -92,7 +92,7 @@ def test_the_output_of_a_spec_that_is_gone(root: Path) -> None:
     assert "warning [output-without-spec] out/lab has no spec any more" in answer.err
     assert gpugen("render", "--check", cwd=root).code == 3
     assert (root / "out/lab").is_dir()
-    assert gpugen("render", "--prune", cwd=root).code == 0
+    assert gpugen("render", "--prune", "--hosts-clean", "lab", cwd=root).code == 0
     assert not (root / "out/lab").exists()
 
 
@@ -103,7 +103,7 @@ def test_the_output_of_the_last_spec_is_pruned_too(root: Path) -> None:
     answer = gpugen("render", "--check", cwd=root)
     assert answer.code == 3
     assert answer.err.endswith("run 'gpugen render --prune' and commit\n")
-    answer = gpugen("render", "--prune", cwd=root)
+    answer = gpugen("render", "--prune", "--hosts-clean", "lab", cwd=root)
     assert (answer.code, "lab: " in answer.err) == (0, True)
     assert not (root / "out/lab").exists()
     assert gpugen("render", "--prune", cwd=root).code == 2

@@ -10,8 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from gpugen.write import INDEX, Lock, compare, is_current, read_index, write
-from trees import FIRST, INPUTS, SECOND, SPEC, kinds, names, render, snapshot, stamps, tree_of
+from gpugen.write import INDEX, Lock, compare, read_index, write
+from trees import (
+    FIRST,
+    INPUTS,
+    SECOND,
+    SPEC,
+    is_current,
+    kinds,
+    names,
+    render,
+    snapshot,
+    stamps,
+    tree_of,
+)
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from gpugen.errors import GpugenError, NotOursError
-from gpugen.write import INDEX, compare, is_current, prune, read_index
+from gpugen.write import INDEX, compare, prune, read_index
 from gpugen.writing.index import Index, parse, parse_journal, sha256
-from trees import FIRST, INPUTS, SPEC, kinds, render, snapshot, tree_of
+from trees import FIRST, INPUTS, SPEC, is_current, kinds, render, snapshot, tree_of
 
 HASH = sha256(b"secret\n")
 HOSTILE = [

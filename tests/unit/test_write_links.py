@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gpugen.errors import GpugenError, NotOursError
-from gpugen.write import INDEX, compare, is_current, prune
+from gpugen.write import INDEX, compare, prune
 from gpugen.writing.lock import STATE
-from trees import FIRST, INPUTS, SECOND, render, snapshot, tree_of
+from trees import FIRST, INPUTS, SECOND, is_current, render, snapshot, tree_of
 
 LEVELS = ["out", "out/lab", "out/lab/roles", "out/lab/site.yml", f"out/lab/{INDEX}"]
 TARGETS = ["absolute", "relative", "inside", "dangling", "loop"]

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from gpugen.errors import ExitCode, GpugenError
-from gpugen.write import Lock, is_current
+from gpugen.write import Lock
 from gpugen.writing.lock import STATE
 from gpugen.writing.signals import held
-from trees import FIRST, INPUTS, SECOND, names, render, snapshot
+from trees import FIRST, INPUTS, SECOND, is_current, names, render, snapshot
 
 HOLDER = """
 import sys, time

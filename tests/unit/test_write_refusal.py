@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gpugen.errors import ExitCode, NotOursError
-from gpugen.write import INDEX, compare, is_current
-from trees import FIRST, INPUTS, SECOND, kinds, render, snapshot, stamps, tree_of
+from gpugen.write import INDEX, compare
+from trees import FIRST, INPUTS, SECOND, is_current, kinds, render, snapshot, stamps, tree_of
 
 
 @pytest.fixture

@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 
 import click
 
-from gpugen.errors import UsageError
-from gpugen.model.finding import Severity
-from gpugen.pipeline import INVENTORIES, SPEC, Outcome, Workspace, find_root
+from gpugen.errors import GpugenError, UsageError
+from gpugen.model.finding import Changed, Finding, Severity, is_fatal
+from gpugen.pipeline import Outcome, Workspace, find_root
+from gpugen.specs import HIDDEN, INVENTORIES, SPEC
 
+FOR_PEOPLE = ("text", "github")  # forms that go to stderr
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -55,7 +57,7 @@ def spec_paths(workspace: Workspace, arguments: Sequence[str]) -> list[Path]:
             f"no folder {INVENTORIES}/ here or above", "run 'gpugen init', or name a spec file"
         )
     clusters = workspace.clusters()
-    if not clusters:
+    if not clusters and not is_fatal(workspace.seen().findings):
         raise UsageError(
             f"no cluster below {workspace.root / INVENTORIES}",
             f"a cluster is a folder with {SPEC}; 'gpugen init' writes one",
@@ -64,21 +66,30 @@ def spec_paths(workspace: Workspace, arguments: Sequence[str]) -> list[Path]:
 
 
 def _spec_path(workspace: Workspace, argument: str) -> Path:
-    known = workspace.clusters()
-    if argument in known:
-        return workspace.spec_path(argument)
+    """Return the file of one argument; the other clusters are not looked at unless it is wrong."""
+    if workspace.root and "/" not in argument and not argument.startswith(HIDDEN):
+        path = workspace.spec_path(argument)
+        if path.is_file():
+            return path
     path = Path(argument)
     if path.is_dir() and (path / SPEC).is_file():
         path = path / SPEC
     if path.is_file() or path.is_symlink():
         return path
+    raise _unknown_cluster(workspace, argument)
+
+
+def _unknown_cluster(workspace: Workspace, argument: str) -> UsageError:
     from difflib import get_close_matches
 
+    known = workspace.clusters()
     near = get_close_matches(argument, known, 1)
-    raise UsageError(
-        f"no cluster and no file {argument!r}",
-        f"did you mean {near[0]!r}?" if near else f"clusters: {', '.join(known[:10]) or 'none'}",
-    )
+    hint = f"did you mean {near[0]!r}?" if near else f"clusters: {', '.join(known[:10]) or 'none'}"
+    place = f"{INVENTORIES}/{argument}/"
+    unseen = [f for f in workspace.seen().findings if f"{f.message} ".startswith(place)]
+    if unseen:
+        hint = f"{unseen[0].message}; {unseen[0].hint}"
+    return UsageError(f"no cluster and no file {argument!r}", hint)
 
 
 def complete_clusters(
@@ -87,19 +98,37 @@ def complete_clusters(
     """Return the clusters of the repository that begin as what was typed, for shells."""
     root = ctx.params.get("root")
     workspace = Workspace(root if isinstance(root, Path) else find_root(Path.cwd()))
-    return [name for name in workspace.clusters() if name.startswith(incomplete)]
+    try:
+        return [name for name in workspace.clusters() if name.startswith(incomplete)]
+    except GpugenError:
+        return []  # the command itself says what cannot be read
 
 
 def print_findings(
-    outcomes: Sequence[Outcome], workspace: Workspace, output: str, *, ending: str = ""
+    outcomes: Sequence[Outcome],
+    workspace: Workspace,
+    output: str,
+    *,
+    ending: str = "",
+    extra: Sequence[Finding] = (),
+    changes: Sequence[Changed] | None = None,
 ) -> None:
-    """Print all findings: text and annotations for people to stderr, JSON and SARIF to stdout."""
+    """Print all findings: text and annotations for people to stderr, JSON and SARIF to stdout.
+
+    extra: findings that belong to no spec. changes: of the output, for JSON.
+    """
     from gpugen.report import render_findings
 
-    extra = workspace.catalog.findings()
-    text = render_findings(outcomes, output, extra=extra, ending=ending, explained=_meaning)
+    text = render_findings(
+        outcomes,
+        output,
+        extra=[*workspace.catalog.findings(), *extra],
+        ending=ending,
+        explained=_meaning,
+        changes=changes,
+    )
     if text:
-        click.echo(text, err=output in ("text", "github"), nl=False, color=True)
+        click.echo(text, err=output in FOR_PEOPLE, nl=False, color=True)
 
 
 def _meaning(id: str) -> str:
@@ -109,7 +138,25 @@ def _meaning(id: str) -> str:
     return found.text if found else id
 
 
-def has_errors(outcomes: Sequence[Outcome], workspace: Workspace, *, strict: bool = False) -> bool:
+def has_errors(
+    outcomes: Sequence[Outcome],
+    workspace: Workspace,
+    *,
+    strict: bool = False,
+    extra: Sequence[Finding] = (),
+) -> bool:
     """Tell whether any finding stops the run; under ``strict`` a warning does."""
     findings = [f for o in outcomes for f in o.findings] + workspace.catalog.findings()
-    return any(strict or f.severity is Severity.ERROR for f in findings)
+    return any(strict or f.severity is Severity.ERROR for f in (*findings, *extra))
+
+
+def compare_fleet(outcomes: Sequence[Outcome], workspace: Workspace) -> None:
+    """Add to the outcomes what clusters of this repository share and must not."""
+    from gpugen import fleet
+
+    ours = {o.path.resolve(): o for o in outcomes if workspace.owns(o.path)}
+    if len(ours) < 2 or workspace.root is None:
+        return
+    judged = list(ours.values())
+    for number, finding in fleet.compare(judged, workspace.root):
+        judged[number].findings.append(finding)

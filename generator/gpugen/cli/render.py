@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from gpugen import write
 from gpugen.cli.common import (
+    FOR_PEOPLE,
+    compare_fleet,
     complete_clusters,
     has_errors,
     open_workspace,
@@ -18,28 +19,35 @@ from gpugen.cli.common import (
     root_option,
     spec_paths,
 )
+from gpugen.cli.comparing import Comparison, compare
+from gpugen.cli.running import Options, Run, show, write_all
 from gpugen.errors import ExitCode, UsageError
 from gpugen.pipeline import Outcome, Workspace
-
-ROLE = re.compile(r"ansible/roles/(?P<role>[a-z_]+)/meta/argument_specs\.yml")
-
-
-_DONE = {  # what became of paths that were not as they had been written
-    write.Kind.EDITED: "overwritten",
-    write.Kind.MISSING: "restored",
-    write.Kind.FOREIGN: "taken over",
-}
-
-
-_REFUSED = (write.Kind.EDITED, write.Kind.REPLACED_BY_LINK)
 
 
 @click.command("render")
 @click.argument("clusters", nargs=-1, metavar="[CLUSTER]...", shell_complete=complete_clusters)
-@click.option("--check", is_flag=True, help="Write nothing; exit 3 if out/ differs from the specs.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Write nothing; exit 3 if out/ differs from the specs or holds foreign files.",
+)
 @click.option("--diff", is_flag=True, help="Write nothing; print how out/ would change.")
 @click.option("--force", is_flag=True, help="Take over files that were edited or are not ours.")
-@click.option("--prune", is_flag=True, help="Delete the output of clusters whose spec is gone.")
+@click.option(
+    "--prune",
+    is_flag=True,
+    help="Delete the output of clusters whose spec is gone, but for ansible/ with its remove.yml.",
+)
+@click.option(
+    "--hosts-clean",
+    metavar="CLUSTER",
+    multiple=True,
+    help="With --prune: remove.yml of this cluster has run, so delete its ansible/ as well.",
+)
+@click.option(
+    "--strict", is_flag=True, help="Let warnings count as errors; then nothing is written."
+)
 @click.option("--verify", is_flag=True, help="Hold every object against the Kubernetes client.")
 @click.option(
     "--out",
@@ -55,6 +63,8 @@ def command(
     diff: bool,
     force: bool,
     prune: bool,
+    hosts_clean: tuple[str, ...],
+    strict: bool,
     verify: bool,
     out: Path | None,
     quiet: bool,
@@ -63,41 +73,68 @@ def command(
 ) -> int:
     """Render specs into out/<cluster>; none means all clusters.
 
-    Nothing is written for any cluster while one of those asked for has an error. Files that were
-    edited by hand, or that gpugen did not write, stop the run before a byte is written.
+    Nothing is written for any cluster while one of those asked for has an error. A file that was
+    edited by hand, or that stands where one of ours belongs, stops the run before a byte is
+    written. Whatever else gpugen did not write in out/ is reported and never touched; --check
+    exits 3 for it. What stands beside the clusters in out/, clusters whose spec is gone, and what
+    clusters must not share are looked at where all clusters are rendered.
     """
+    options = Options(check, diff, force, prune, hosts_clean, strict, quiet, output)
+    _refuse(options, clusters)
     workspace = open_workspace(root)
     folder = out if out is not None else (workspace.root or Path()) / "out"
-    paths = _paths(workspace, clusters, folder)
+    outcomes = [workspace.judge(path) for path in _paths(workspace, clusters, folder)]
+    compare_fleet(outcomes, workspace)
+    unseen = () if clusters else workspace.seen().findings
+    if has_errors(outcomes, workspace, extra=unseen):
+        print_findings(outcomes, workspace, output, extra=unseen, ending="; nothing written")
+        return ExitCode.SPEC_IS_WRONG
+    if verify:
+        _verify(outcomes)
+    found = compare(workspace, outcomes, folder, whole=not clusters, exactly=not options.compares)
+    _refuse_hosts_clean(hosts_clean, found)
+    run = Run(workspace, outcomes, options, found, unseen)
+    return show(run) if options.compares else write_all(run)
+
+
+def _refuse(options: Options, clusters: Sequence[str]) -> None:
+    """Refuse options that would do nothing. Raises UsageError."""
+    if options.prune and clusters:
+        raise UsageError("--prune is for the whole of out/", "name no cluster")
+    if options.prune and options.compares:
+        raise UsageError("--prune deletes; --check and --diff write nothing", "leave one out")
+    if options.hosts_clean and not options.prune:
+        raise UsageError("--hosts-clean is a part of --prune", "write --prune --hosts-clean ...")
+    if options.diff and options.output not in FOR_PEOPLE:
+        raise UsageError("--diff prints text", f"for programs: --check --output {options.output}")
+
+
+def _refuse_hosts_clean(names: Sequence[str], found: Comparison) -> None:
+    for name in names:
+        if name not in found.orphans or name in found.hidden:
+            raise UsageError(
+                f"{name!r} is no cluster whose spec is gone",
+                f"these are: {', '.join(n for n in found.orphans if n not in found.hidden)}"
+                if found.orphans
+                else "--hosts-clean takes the name of one whose output --prune deletes",
+            )
+
+
+def _paths(workspace: Workspace, clusters: Sequence[str], folder: Path) -> list[Path]:
+    """Return the specs to render: none where the last is gone and output of it is left.
+
+    Raises UsageError: one is no cluster of this repository.
+    """
+    if not clusters and workspace.root and not workspace.clusters() and write.orphans(folder, []):
+        return []
+    paths = spec_paths(workspace, clusters)
     for path in paths:
         if not workspace.owns(path):
             raise UsageError(
                 f"{path} is not a cluster of this repository",
                 "render takes clusters below inventories/; 'gpugen validate' judges any file",
             )
-    outcomes = [workspace.judge(path) for path in paths]
-    wrong = has_errors(outcomes, workspace)
-    ending = "; nothing written" if wrong else ""
-    print_findings(outcomes, workspace, output, ending=ending)
-    if wrong:
-        return ExitCode.SPEC_IS_WRONG
-    if verify:
-        _verify(outcomes)
-    if check or diff:
-        return _compare(workspace, outcomes, folder, whole=not clusters, check=check, diff=diff)
-    with write.Lock(folder) as lock:
-        for outcome in outcomes:
-            _write(workspace, outcome, lock, folder, force=force, quiet=quiet)
-        if not clusters:
-            _orphans(workspace, folder, lock, prune=prune, force=force, quiet=quiet)
-    return ExitCode.DONE
-
-
-def _paths(workspace: Workspace, clusters: Sequence[str], folder: Path) -> list[Path]:
-    """Return the specs to render: none where the last is gone and output of it is left."""
-    if not clusters and workspace.root and not workspace.clusters() and write.orphans(folder, []):
-        return []
-    return spec_paths(workspace, clusters)
+    return paths
 
 
 def _verify(outcomes: Sequence[Outcome]) -> None:
@@ -111,130 +148,3 @@ def _verify(outcomes: Sequence[Outcome]) -> None:
             found = fault(placed.object)
             name = f"{placed.object['kind']}/{placed.object['metadata']['name']}"
             assert not found, f"{name}: {found}"
-
-
-def _write(
-    workspace: Workspace,
-    outcome: Outcome,
-    lock: write.Lock,
-    folder: Path,
-    *,
-    force: bool,
-    quiet: bool,
-) -> None:
-    assert outcome.spec is not None
-    name = outcome.spec.name
-    inputs = workspace.inputs(outcome)
-    if write.is_current(folder, name, inputs):
-        changes: list[write.Change] = []
-    else:
-        tree = workspace.build(outcome)
-        source = outcome.spec.source
-        changes = write.write(
-            tree, folder, name, inputs=inputs, spec_source=source, force=force, lock=lock
-        )
-    _departures(changes, folder, name)
-    if not quiet:
-        click.echo(f"{name}: {_summary(changes)}", err=True)
-
-
-def _departures(changes: Sequence[write.Change], folder: Path, name: str) -> None:
-    """Say which roles the spec asks for no more: what they did stays on the hosts."""
-    gone = [
-        match["role"]
-        for change in changes
-        if change.kind is write.Kind.DELETED and (match := ROLE.fullmatch(change.path))
-    ]
-    if gone:
-        out = f"{folder.name}/{name}"
-        click.echo(
-            f"warning [role-without-spec] {out}: the spec asks for {', '.join(gone)} no more, and"
-            f" hosts keep what was done there\n"
-            f"    hint to take it back, in {out}/ansible as it was before (git stash):"
-            f" ansible-playbook remove.yml --tags {','.join(gone)} -e gpugen_remove=true",
-            err=True,
-        )
-
-
-def _told(changes: Sequence[write.Change]) -> Sequence[write.Change]:
-    """Return the changes without the index, which follows them, unless it stands alone."""
-    return [change for change in changes if change.path != write.INDEX] or changes
-
-
-def _summary(changes: Sequence[write.Change], words: Mapping[write.Kind, str] = _DONE) -> str:
-    """Count the changes by kind."""
-    if not changes:
-        return "unchanged"
-    kinds = [words.get(change.kind, str(change.kind)) for change in _told(changes)]
-    if _told(changes)[0].path == write.INDEX:
-        return "unchanged, index renewed"
-    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
-
-
-def _compare(
-    workspace: Workspace,
-    outcomes: Sequence[Outcome],
-    folder: Path,
-    *,
-    whole: bool,
-    check: bool,
-    diff: bool,
-) -> int:
-    """Compare without writing; say what differs, and under ``--diff`` how."""
-    kinds: set[write.Kind] = set()
-    is_orphaned = False
-    for outcome in outcomes:
-        assert outcome.spec is not None
-        name = outcome.spec.name
-        tree = workspace.build(outcome)
-        changes = write.compare(tree, folder, name, None)  # another gpugen is no drift
-        kinds.update(change.kind for change in changes)
-        _departures(changes, folder, name)
-        if diff:
-            for line in write.diff(tree, folder, name, shown=f"{folder.name}/{name}"):
-                click.echo(line)
-        else:
-            for change in _told(changes):
-                click.echo(f"{folder.name}/{name}/{change.path}: {change.kind}", err=True)
-    if whole:
-        for name in write.orphans(folder, workspace.clusters()):
-            click.echo(f"{folder.name}/{name}: its spec is gone; --prune deletes it", err=True)
-            is_orphaned = True
-    differs = bool(kinds) or is_orphaned
-    if differs and check:
-        click.echo(
-            f"{folder.name}/ differs from the specs; {_advice(kinds, is_orphaned)}", err=True
-        )
-    return ExitCode.DIFFERENCE if differs and check else ExitCode.DONE
-
-
-def _advice(kinds: Collection[write.Kind], is_orphaned: bool) -> str:
-    """Say what makes the output what the specs say."""
-    force = " --force" * any(kind in _REFUSED for kind in kinds) + " --prune" * is_orphaned
-    foreign = "delete what is foreign" * (write.Kind.FOREIGN in kinds)
-    if foreign and len(kinds) == 1 and not is_orphaned:
-        return foreign
-    return f"run 'gpugen render{force}' and commit" + f"; {foreign}" * bool(foreign)
-
-
-def _orphans(
-    workspace: Workspace,
-    folder: Path,
-    lock: write.Lock,
-    *,
-    prune: bool,
-    force: bool,
-    quiet: bool,
-) -> None:
-    for name in write.orphans(folder, workspace.clusters()):
-        if not prune:
-            click.echo(
-                f"warning [output-without-spec] {folder.name}/{name} has no spec any more\n"
-                "    hint 'gpugen render --prune' deletes what gpugen wrote there",
-                err=True,
-            )
-            continue
-        changes = write.prune(folder, name, force=force, lock=lock)
-        if not quiet:
-            words = {**_DONE, write.Kind.FOREIGN: "left alone"}
-            click.echo(f"{name}: {_summary(changes, words)}", err=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from gpugen.cli.common import (
+    compare_fleet,
     complete_clusters,
     has_errors,
     open_workspace,
@@ -26,13 +27,16 @@ from gpugen.errors import ExitCode
 def command(clusters: tuple[str, ...], strict: bool, output: str, root: Path | None) -> int:
     """Judge specs: schema first, then all cross-checks, every finding of a stage at once.
 
-    CLUSTER is a folder below inventories/, FILE any spec; none means all clusters.
+    CLUSTER is a folder below inventories/, FILE any spec; none means all clusters. Clusters that
+    are judged in one run are also compared: a host, or a Kubernetes cluster, has one spec.
     """
     workspace = open_workspace(root)
     outcomes = [workspace.judge(path) for path in spec_paths(workspace, clusters)]
-    failed = has_errors(outcomes, workspace, strict=strict)
-    print_findings(outcomes, workspace, output)
-    if output == "text" and not any(outcome.findings for outcome in outcomes):
+    compare_fleet(outcomes, workspace)
+    extra = () if clusters else workspace.seen().findings
+    failed = has_errors(outcomes, workspace, strict=strict, extra=extra)
+    print_findings(outcomes, workspace, output, extra=extra)
+    if output == "text" and not extra and not any(outcome.findings for outcome in outcomes):
         many = f"{len(outcomes)} specs" if len(outcomes) > 1 else "1 spec"
         click.echo(f"{many}: no findings", err=True)
     return ExitCode.SPEC_IS_WRONG if failed else ExitCode.DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -73,6 +74,17 @@ class Row(NamedTuple):
     tags: tuple[str, ...]
 
 
-def is_fatal(findings: list[Finding]) -> bool:
+class Changed(NamedTuple):
+    """A path of the output that differs from the specs, or that a run changed.
+
+    path: a folder ends in a slash. kind: as ``writing.survey`` has them, or without-spec.
+    """
+
+    path: str
+    cluster: str
+    kind: str
+
+
+def is_fatal(findings: Iterable[Finding]) -> bool:
     """Tell whether any finding stops the run."""
     return any(f.severity is Severity.ERROR for f in findings)

@@ -21,6 +21,7 @@ from gpugen.writing.signals import held
 
 STATE = ".gpugen"
 STAGE = "stage"
+IGNORED = b"*\n"  # content of the .gitignore that hides the folder
 _POLL = 0.05  # seconds between two tries
 
 
@@ -130,7 +131,7 @@ class Lock:
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, json.dumps(holder).encode(), 0)
         with suppress(FileExistsError):
-            files.create(".gitignore", b"*\n", self.state)
+            files.create(".gitignore", IGNORED, self.state)
         with suppress(FileNotFoundError):
             files.remove_tree(STAGE, self.state)
         journal.drop_needless(self.out, self.state)
@@ -148,7 +149,7 @@ class Lock:
         with suppress(OSError):
             os.rmdir(journal.JOURNALS, dir_fd=self.state)
         with suppress(OSError):
-            if [e.name for e in files.entries(self.state)] == [".gitignore", "lock"]:
+            if {journal.JOURNALS, STAGE}.isdisjoint(e.name for e in files.entries(self.state)):
                 os.unlink(".gitignore", dir_fd=self.state)
             os.unlink("lock", dir_fd=self.state)
             os.rmdir(STATE, dir_fd=self.out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -14,8 +14,6 @@ from gpugen.writing import files, journal
 from gpugen.writing.index import INDEX, Index, index_of, sha256
 from gpugen.writing.lock import STATE
 from gpugen.writing.survey import Change, Kind, Survey, survey_folder, survey_new
-
-_DEEPEST = 64
 
 
 @record
@@ -81,19 +79,39 @@ def look(
     return State(survey, index, before, killed)
 
 
-def look_for_deletion(out: Path, cluster: str) -> State:
-    """Survey a cluster's folder of which nothing is wanted any more, not even the index."""
+def look_for_deletion(
+    out: Path, cluster: str, kept: Collection[str] = (), *, force: bool = False
+) -> tuple[State, dict[str, bytes]]:
+    """Survey a cluster's folder of which nothing is wanted any more but the kept files.
+
+    kept: paths; without force those alone that are as the index says. Returns their content, too.
+    Without any the index goes as well.
+    """
+    standing = _standing(out, cluster, kept, force=force)
+    if standing:
+        return look(standing, out, cluster, None, None), standing
     state = look({}, out, cluster, "", None)
     survey = state.survey
     survey.index = Kind.DELETED
     survey.changes = [change for change in survey.changes if change.path != INDEX]
     survey.changes = sorted([*survey.changes, Change(INDEX, Kind.DELETED)])
-    return state
+    return state, {}
 
 
-def has_only(root: int, listed: Mapping[str, str]) -> bool:
-    """Tell whether an open folder holds the listed files (path -> SHA-256) and no other."""
-    return _count_matching(root, "", listed) == len(listed)
+def _standing(out: Path, cluster: str, kept: Collection[str], *, force: bool) -> dict[str, bytes]:
+    """Return the content of the kept files that are as the index says, or of all by force."""
+    found: dict[str, bytes] = {}
+    with cluster_folder(out, cluster) as root:
+        index = index_of(root)[0] if root is not None and kept else None
+        if root is None or index is None:
+            return {}
+        for path in kept:
+            content = files.read_below(root, path)
+            if content is None:
+                continue
+            if force or sha256(content) == index.files.get(path):
+                found[path] = content
+    return found
 
 
 def _journal(out: Path, cluster: str) -> dict[str, list[str]]:
@@ -109,31 +127,3 @@ def _judge_index(survey: Survey, text: bytes | None, expected: bytes) -> None:
     if all(change.path.rstrip("/") != INDEX for change in survey.changes):
         survey.changes.append(Change(INDEX, survey.index))
         survey.changes.sort()
-
-
-def _count_matching(handle: int, prefix: str, listed: Mapping[str, str]) -> int:
-    """Count the listed files that are as listed; less than 0 as soon as anything is not."""
-    count = 0
-    if prefix.count("/") > _DEEPEST:
-        return -1
-    with os.scandir(handle) as found:
-        for entry in found:
-            path = prefix + entry.name
-            if path in listed:
-                if not _matches(entry.name, handle, listed[path]):
-                    return -1
-                count += 1
-            elif entry.is_dir(follow_symlinks=False):
-                with files.folder(entry.name, handle) as inner:
-                    below = _count_matching(inner, path + "/", listed)
-                if below < 0:
-                    return -1
-                count += below
-            elif path != INDEX:
-                return -1
-    return count
-
-
-def _matches(name: str, handle: int, expected: str) -> bool:
-    content = files.read_plain(name, handle)
-    return content is not None and sha256(content) == expected

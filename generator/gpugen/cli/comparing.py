@@ -1,0 +1,137 @@
+"""How ``out/`` differs from the specs: surveyed once, told as findings and as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from gpugen import departures, specs, write
+from gpugen.errors import GpugenError
+from gpugen.model.finding import Changed, Finding
+from gpugen.model.record import NOTHING, record
+from gpugen.pipeline import Outcome, Workspace
+
+WITHOUT_SPEC = "without-spec"
+FOREIGN = str(write.Kind.FOREIGN)
+
+
+@record
+class Comparison:
+    """What was found before anything is written.
+
+    changes: cluster -> differences; None where only writing itself can tell. orphans: folders of
+    clusters without a spec -> the files that gpugen wrote there; hidden: which of these clusters
+    are only put aside, and why; foreign: paths beside the clusters; hosts: of all clusters.
+    """
+
+    folder: Path
+    changes: Mapping[str, Sequence[write.Change] | None]
+    orphans: Mapping[str, Sequence[str]] = NOTHING
+    hidden: Mapping[str, Finding] = NOTHING
+    foreign: Sequence[str] = ()
+    hosts: frozenset[str] = frozenset()
+
+    def shown(self, path: str) -> str:
+        """Return a path of the output as people know it."""
+        return f"{self.folder.name}/{path}"
+
+    def differences(self) -> Iterator[Changed]:
+        """Yield every path that is not as the specs say, by cluster."""
+        for name, changes in self.changes.items():
+            for change in told(changes or ()):
+                path = f"{self.folder}/{name}/{change.path}"
+                yield Changed(path, name, str(change.kind))
+        for name in self.orphans:
+            yield Changed(f"{self.folder}/{name}/", name, WITHOUT_SPEC)
+            yield from (
+                Changed(f"{self.folder}/{name}/{path}", name, FOREIGN)
+                for path in _foreign_below(self.folder, name)
+            )
+        for path in self.foreign:
+            yield Changed(f"{self.folder}/{path}", "", FOREIGN)
+
+
+def compare(
+    workspace: Workspace, outcomes: Sequence[Outcome], folder: Path, *, whole: bool, exactly: bool
+) -> Comparison:
+    """Survey the output of the outcomes, and where whole all else in ``out/``.
+
+    exactly: the index counts, too, as it does for writing; else another gpugen is no drift. What
+    leaves the specs is added to the outcomes' findings.
+    """
+    changes = {}
+    for outcome in outcomes:
+        assert outcome.spec is not None
+        name = outcome.spec.name
+        found = changes[name] = _changes(workspace, outcome, folder, exactly=exactly)
+        outcome.findings.extend(_departures(outcome, found or (), folder))
+    if not whole:
+        return Comparison(folder, changes)
+    around = write.surroundings(folder, workspace.clusters())
+    if not around.orphans:
+        return Comparison(folder, changes, foreign=around.foreign)
+    orphans = {name: _files(folder, name) for name in around.orphans}
+    hidden = {}
+    for name in orphans:
+        put_aside = specs.hidden(workspace.root, name) if workspace.root else None
+        if put_aside is not None:
+            hidden[name] = put_aside
+    hosts = departures.all_hosts(o.spec for o in outcomes if o.spec is not None)
+    return Comparison(folder, changes, orphans, hidden, around.foreign, hosts)
+
+
+def _files(folder: Path, cluster: str) -> list[str]:
+    try:
+        index = write.read_index(folder / cluster)
+    except GpugenError:  # of a newer gpugen
+        return []
+    return sorted(index.files) if index else []
+
+
+def _changes(
+    workspace: Workspace, outcome: Outcome, folder: Path, *, exactly: bool
+) -> list[write.Change] | None:
+    assert outcome.spec is not None
+    name = outcome.spec.name
+    if exactly and not (folder / name).exists():
+        return None
+    inputs, source = None, None
+    if exactly:
+        inputs, source = workspace.inputs(outcome), outcome.spec.source
+    try:
+        return write.compare(workspace.build(outcome), folder, name, inputs, spec_source=source)
+    except GpugenError:
+        if not exactly:
+            raise
+        return None  # writing says it again, after the findings
+
+
+def _departures(
+    outcome: Outcome, changes: Sequence[write.Change], folder: Path
+) -> Iterator[Finding]:
+    """Yield what the spec of a cluster names no more, by what stands in its folder."""
+    assert outcome.spec is not None
+    name = outcome.spec.name
+    place = f"{folder.name}/{name}"
+    kinds = {change.path: change.kind for change in changes}
+    gone = [path for path, kind in kinds.items() if kind is write.Kind.DELETED]
+    yield from departures.roles(gone, place)
+    for path in departures.INVENTORIES:
+        if kinds.get(path) in (write.Kind.CHANGED, write.Kind.DELETED, write.Kind.EDITED):
+            content = write.read(folder, name, path)
+            if content is not None:
+                yield from departures.hosts(content, outcome.spec, place)
+
+
+def _foreign_below(folder: Path, cluster: str) -> list[str]:
+    """List what is foreign in the folder of a cluster whose spec is gone."""
+    try:
+        changes = write.survey_gone(folder, cluster)
+    except GpugenError:
+        return []
+    return [c.path for c in changes if c.kind is not write.Kind.DELETED]
+
+
+def told(changes: Sequence[write.Change]) -> Sequence[write.Change]:
+    """Return the changes without the index, which follows them, unless it stands alone."""
+    return [change for change in changes if change.path != write.INDEX] or changes

@@ -1,0 +1,159 @@
+"""A run of ``gpugen render`` whose specs are sound: it shows what differs, or writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from gpugen import write
+from gpugen.cli import telling
+from gpugen.cli.common import FOR_PEOPLE, has_errors, print_findings
+from gpugen.cli.comparing import Comparison, told
+from gpugen.errors import ExitCode
+from gpugen.model.finding import Changed, Finding, Severity
+from gpugen.model.record import record
+from gpugen.pipeline import Outcome, Workspace
+
+
+@record
+class Options:
+    """What was asked for besides clusters."""
+
+    check: bool
+    diff: bool
+    force: bool
+    prune: bool
+    hosts_clean: tuple[str, ...]
+    strict: bool
+    quiet: bool
+    output: str
+
+    @property
+    def compares(self) -> bool:
+        """Whether nothing is to be written."""
+        return self.check or self.diff
+
+
+@record
+class Run:
+    """A run whose specs are sound, and what was found before anything is written."""
+
+    workspace: Workspace
+    outcomes: Sequence[Outcome]
+    options: Options
+    found: Comparison
+    unseen: Sequence[Finding]
+
+    @property
+    def weight(self) -> Severity:
+        """How much a cluster weighs whose spec is gone."""
+        return Severity.ERROR if self.options.check else Severity.WARNING
+
+    @property
+    def going(self) -> frozenset[str]:
+        """The clusters of which this run leaves nothing."""
+        if not self.options.prune:
+            return frozenset()
+        orphans = self.found.orphans.items()
+        return frozenset(
+            name
+            for name, files in orphans
+            if name not in self.found.hidden
+            and (name in self.options.hosts_clean or telling.REMOVAL not in files)
+        )
+
+
+def show(run: Run) -> int:
+    """Say what differs, and under ``--diff`` how; nothing is written."""
+    options, found = run.options, run.found
+    differ = list(found.differences())
+    extra = [*run.unseen, *telling.without_spec(found, run.weight)]
+    if options.diff:
+        extra += telling.foreign(found)
+    elif options.output != "text":
+        extra += telling.differences(found)
+    is_refused = has_errors(run.outcomes, run.workspace, strict=options.strict, extra=run.unseen)
+    print_findings(run.outcomes, run.workspace, options.output, extra=extra, changes=differ)
+    for line in _diff(run) if options.diff else ():
+        click.echo(line)
+    _show_lines(run, differ)
+    if options.strict and is_refused:
+        return ExitCode.SPEC_IS_WRONG
+    return ExitCode.DIFFERENCE if differ and options.check else ExitCode.DONE
+
+
+def _show_lines(run: Run, differ: Sequence[Changed]) -> None:
+    """Print what people read behind the findings: a line per path, and what ends the difference."""
+    options, folder = run.options, run.found.folder
+    if options.output == "text" and not options.diff:
+        for line in telling.lines(run.found):
+            click.echo(line, err=True)
+    if differ and options.check and options.output in FOR_PEOPLE:
+        advice = telling.advice(differ)
+        click.echo(f"{folder.name}/ differs from the specs; {advice}", err=True)
+
+
+def _diff(run: Run) -> Iterator[str]:
+    folder = run.found.folder
+    for outcome in run.outcomes:
+        assert outcome.spec is not None
+        name = outcome.spec.name
+        tree = run.workspace.build(outcome)
+        yield from write.diff(tree, folder, name, shown=f"{folder.name}/{name}")
+
+
+def write_all(run: Run) -> int:
+    """Write what differs and prune; findings come first for people, last for programs."""
+    options, found = run.options, run.found
+    extra = [*run.unseen, *telling.without_spec(found, run.weight, run.going)]
+    extra += telling.foreign(found)
+    if options.strict and has_errors(run.outcomes, run.workspace, strict=True, extra=extra):
+        ending = "; nothing written"
+        print_findings(run.outcomes, run.workspace, options.output, extra=extra, ending=ending)
+        return ExitCode.SPEC_IS_WRONG
+    if options.output in FOR_PEOPLE:
+        print_findings(run.outcomes, run.workspace, options.output, extra=extra)
+    changes: list[Changed] = []
+    with write.Lock(found.folder) as lock:
+        for outcome in run.outcomes:
+            changes += _write_one(run, outcome, lock)
+        if options.prune:
+            changes += _prune(run, lock)
+    if options.output not in FOR_PEOPLE:
+        print_findings(run.outcomes, run.workspace, options.output, extra=extra, changes=changes)
+    return ExitCode.DONE
+
+
+def _write_one(run: Run, outcome: Outcome, lock: write.Lock) -> Iterator[Changed]:
+    assert outcome.spec is not None
+    name, folder = outcome.spec.name, run.found.folder
+    before = run.found.changes[name]
+    changes: list[write.Change] = []
+    if before is None or any(change.kind is not write.Kind.FOREIGN for change in before):
+        changes = write.write(
+            run.workspace.build(outcome),
+            folder,
+            name,
+            inputs=run.workspace.inputs(outcome),
+            spec_source=outcome.spec.source,
+            force=run.options.force,
+            lock=lock,
+        )
+    if not run.options.quiet:
+        click.echo(f"{name}: {telling.summary(changes)}", err=True)
+    return (Changed(f"{folder}/{name}/{c.path}", name, str(c.kind)) for c in told(changes))
+
+
+def _prune(run: Run, lock: write.Lock) -> Iterator[Changed]:
+    """Delete the output of clusters whose spec is gone; their ansible/ once the hosts are clean."""
+    folder = run.found.folder
+    for name in run.found.orphans:
+        if name in run.found.hidden:
+            continue
+        keep = "" if name in run.going else telling.HOSTS_HALF
+        changes = write.prune(folder, name, keep=keep, force=run.options.force, lock=lock)
+        if not run.options.quiet:
+            stays = f"; {keep} stays" if keep else ""
+            click.echo(f"{name}: {telling.summary(changes, telling.PRUNED)}{stays}", err=True)
+        yield from (Changed(f"{folder}/{name}/{c.path}", name, str(c.kind)) for c in told(changes))

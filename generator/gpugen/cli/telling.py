@@ -1,0 +1,123 @@
+"""What stands in ``out/`` and is not as the specs say, as findings and as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from gpugen import departures, write
+from gpugen.cli.comparing import FOREIGN, WITHOUT_SPEC, Comparison, told
+from gpugen.model.finding import Changed, Finding, Location, Severity
+
+HOSTS_HALF = "ansible/"
+REMOVAL = "ansible/remove.yml"
+_NAMED = 5  # foreign paths that one message names
+_REFUSED = (write.Kind.EDITED, write.Kind.REPLACED_BY_LINK)
+_DONE = {  # what became of paths that were not as they had been written
+    write.Kind.EDITED: "overwritten",
+    write.Kind.MISSING: "restored",
+    write.Kind.FOREIGN: "taken over",
+}
+PRUNED = {**_DONE, write.Kind.FOREIGN: "left alone"}
+
+
+def without_spec(
+    found: Comparison, weight: Severity, going: Collection[str] = ()
+) -> Iterator[Finding]:
+    """Yield the clusters whose spec is gone, with what to run before their output is deleted.
+
+    going: clusters of which nothing will be left, so that nothing is to be said.
+    """
+    for name, files in found.orphans.items():
+        if name in going:
+            continue
+        if name in found.hidden:
+            yield found.hidden[name]
+        contents = (write.read(found.folder, name, path) for path in departures.INVENTORIES)
+        content = next((text for text in contents if text is not None), None)
+        words, command = departures.cluster(content, found.shown(name), found.hosts)
+        prune = "'gpugen render --prune' deletes what gpugen wrote there"
+        if REMOVAL in files:
+            clean = f"then 'gpugen render --prune --hosts-clean {name}' deletes what gpugen wrote"
+            rest = f"; without --hosts-clean {HOSTS_HALF} stays" * _has_more(files)
+            prune = f"before this is merged, {command}; {clean}{rest}"
+        yield Finding(
+            "output-without-spec",
+            f"{found.shown(name)} {words}",
+            prune,
+            severity=weight,
+            location=Location(f"{found.folder}/{name}/{write.INDEX}", 1, 1),
+        )
+
+
+def _has_more(files: Sequence[str]) -> bool:
+    return any(not path.startswith(HOSTS_HALF) for path in files)
+
+
+def foreign(found: Comparison) -> Iterator[Finding]:
+    """Yield one warning about all that gpugen did not write."""
+    paths = [one.path for one in found.differences() if one.kind == FOREIGN]
+    if paths:
+        top = str(found.folder.parent)
+        shown = [path.removeprefix(f"{top}/") for path in paths[:_NAMED]]
+        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+        many = f"{len(paths)} paths that are" if len(paths) > 1 else "a path that is"
+        yield Finding(
+            "output-foreign",
+            f"{found.folder.name}/ holds {many} not gpugen's: {', '.join(shown)}{more}",
+            f"delete or move them; {found.folder.name}/ is for what gpugen renders, and nothing"
+            " else there is ever touched",
+            severity=Severity.WARNING,
+            location=Location(paths[0], 1, 1),
+        )
+
+
+def differences(found: Comparison) -> Iterator[Finding]:
+    """Yield one error per path that is not as the specs say; gone clusters are told elsewhere."""
+    for path, _, kind in found.differences():
+        if kind == WITHOUT_SPEC:
+            continue
+        is_foreign = kind == FOREIGN
+        yield Finding(
+            "output-foreign" if is_foreign else "output-differs",
+            "gpugen did not write this"
+            if is_foreign
+            else f"this is not what the spec says: {kind}",
+            "delete or move it"
+            if is_foreign
+            else f"run 'gpugen render{_force([kind])}' and commit",
+            location=Location(path, 1, 1),
+        )
+
+
+def _force(kinds: Sequence[str]) -> str:
+    return " --force" * any(kind in _REFUSED for kind in kinds)
+
+
+def lines(found: Comparison) -> Iterator[str]:
+    """Yield a line per difference."""
+    top = str(found.folder.parent)
+    for path, _, kind in found.differences():
+        if kind != WITHOUT_SPEC:
+            yield f"{path.removeprefix(f'{top}/')}: {kind}"
+
+
+def advice(found: Sequence[Changed]) -> str:
+    """Say what makes the output what the specs say."""
+    kinds = [one.kind for one in found]
+    parts = []
+    if any(kind != FOREIGN for kind in kinds):
+        prune = " --prune" * (WITHOUT_SPEC in kinds)
+        parts.append(f"run 'gpugen render{_force(kinds)}{prune}' and commit")
+    if FOREIGN in kinds:
+        parts.append("delete what is foreign")
+    return "; ".join(parts)
+
+
+def summary(changes: Sequence[write.Change], words: Mapping[write.Kind, str] = _DONE) -> str:
+    """Count the changes by kind."""
+    if not changes:
+        return "unchanged"
+    kinds = [words.get(change.kind, str(change.kind)) for change in told(changes)]
+    if told(changes)[0].path == write.INDEX:
+        return "unchanged, index renewed"
+    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
