@@ -49,9 +49,9 @@ class Workspace:
             self._seen = specs.look(self.root) if self.root else Seen()
         return self._seen
 
-    def clusters(self) -> tuple[str, ...]:
+    def clusters(self) -> list[str]:
         """List the clusters: folders below inventories/ whose name does not begin with ``_``."""
-        return self.seen().clusters
+        return list(self.seen().clusters)
 
     def spec_path(self, cluster: str) -> Path:
         """Return where the spec of a cluster lies."""
