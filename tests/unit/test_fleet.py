@@ -53,10 +53,22 @@ SAME = {
     "a short name, one address": ("[gpu-1]", "[{name: gpu-1, address: 10.0.0.1}]"),
     "one port, stated once": (
         "[{name: a, address: 10.0.0.1}]",
-        "[{name: b, address: 10.0.0.1, variables: {ansible_port: 22}}]",
+        "[{name: b, address: 10.0.0.1, ssh: {port: 22}}]",
+    ),
+    "one address behind one bastion": (
+        "[{name: a, address: 10.0.0.1, ssh: {proxyJump: ['ops@bastion.x']}}]",
+        "[{name: b, address: 10.0.0.1, ssh: {proxyJump: ['root@bastion.x:22']}}]",
     ),
 }
 OTHER = {
+    "one address behind two bastions": (
+        "[{name: a, address: 10.0.0.1, ssh: {proxyJump: [bastion.x]}}]",
+        "[{name: b, address: 10.0.0.1, ssh: {proxyJump: [bastion.y]}}]",
+    ),
+    "a short name behind two bastions": (
+        "[{name: gpu-1, ssh: {proxyJump: [bastion.x]}}]",
+        "[{name: gpu-1, ssh: {proxyJump: [bastion.y]}}]",
+    ),
     "names": ("[gpu-1.x.example]", "[gpu-1.y.example]"),
     "ranges": ('["gpu-[01:09].x.example"]', '["gpu-[10:19].x.example"]'),
     "short names with addresses": (
@@ -65,7 +77,7 @@ OTHER = {
     ),
     "ports of one address": (
         "[{name: a, address: 10.0.0.1}]",
-        "[{name: b, address: 10.0.0.1, variables: {ansible_port: 2222}}]",
+        "[{name: b, address: 10.0.0.1, ssh: {port: 2222}}]",
     ),
 }
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from gpugen import host_ranges
 from gpugen.host_ranges import RangeError
+from gpugen.inventory_names import ALL_HOSTS, CONTROL_HOST, CONTROL_PLANE, OF_ANSIBLE
 from gpugen.model.record import record
-from gpugen.render.play_parts import ALL_HOSTS, CONTROL_PLANE
 
 PATHS = ("ansible/inventory/hosts.yml", "ansible/inventory/hosts.json")
 LARGEST = 16 * 1024 * 1024  # bytes; 20,000 hosts with all their variables come to 5 MiB
@@ -71,7 +71,7 @@ def _expanded(found: list[tuple[str, str]]) -> Inventory | None:
                 return None
             names += host_ranges.expand(pattern)
     sorted_out = {group: tuple(dict.fromkeys(names)) for group, names in hosts.items()}
-    every = {"all", "ungrouped", ALL_HOSTS, CONTROL_PLANE, *hosts, *control_plane}
+    every = {*OF_ANSIBLE, ALL_HOSTS, CONTROL_PLANE, CONTROL_HOST, *hosts, *control_plane}
     every.update(name for names in hosts.values() for name in names)
     return Inventory(sorted_out, tuple(control_plane), frozenset(every))
 

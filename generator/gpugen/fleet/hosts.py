@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from ipaddress import IPv6Address, ip_address
 
 from gpugen import host_ranges
 from gpugen.fleet.members import Member
+from gpugen.host_addresses import parsed, target
 from gpugen.host_ranges import RangeError
+from gpugen.model.access import Ssh
 from gpugen.model.finding import ROOT, Finding
 from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec, HostLine
@@ -19,16 +20,20 @@ SHORT = "short"  # key of a name without a domain, which may mean two machines
 
 @record
 class _Owner:
-    """Who named a host first. address: as stated, normalised; empty where none is."""
+    """Who named a host first. address: as stated, normalised; empty where none is.
+
+    way: port and jump hosts.
+    """
 
     member: Member
     line: HostLine
     host: str
     address: str
+    way: tuple[str, ...]
 
 
 def same_hosts(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
-    counts = [sum(map(_count, _lines(member.spec))) for member in members]
+    counts = [sum(_count(line) for line, _ in _lines(member.spec)) for member in members]
     if sum(counts) > MOST:
         most = counts.index(max(counts))
         yield (
@@ -84,55 +89,35 @@ def _same_host(owner: _Owner, other: _Owner, count: int) -> Finding:
 
 
 def _owners(member: Member) -> Iterator[_Owner]:
-    for line in _lines(member.spec):
-        address = _normal(line.address) if line.address else ""
+    for line, ssh in _lines(member.spec):
+        address = target(line.address) if line.address else ""
+        way = _way(ssh)
         try:
             for host in host_ranges.expand(line.pattern):
-                yield _Owner(member, line, host, address)
+                yield _Owner(member, line, host, address, way)
         except RangeError:
             continue  # another check tells
 
 
 def _keys(owner: _Owner) -> Iterator[tuple[str, ...]]:
     """Yield by what a host is known: where it is reached and how, and by its name."""
-    name = _normal(owner.host)
-    way = _way(owner.line)
-    yield ("at", owner.address or name, *way)
-    if ":" in name or _number(name):
-        return
-    yield ("name", name) if "." in name else (SHORT, name, *way)
+    name = target(owner.host)
+    yield ("at", owner.address or name, *owner.way)
+    if parsed(name) is None:
+        yield ("name", name) if "." in name else (SHORT, name, *owner.way)
 
 
-def _way(line: HostLine) -> tuple[str, str]:
-    """Return port and jump hosts by which a host is reached."""
-    port = line.variables.get("ansible_port", 22)
-    jump = line.variables.get("ansible_ssh_common_args", "")
-    return str(port), str(jump)
+def _way(ssh: Ssh) -> tuple[str, ...]:
+    """Return port and jump hosts by which a host is reached; who logs in does not matter."""
+    hops = (jump.rpartition("@")[2].removesuffix(":22") for jump in ssh.proxy_jump)
+    return (str(ssh.port or 22), *(target(hop.strip("[]")) for hop in hops))
 
 
-def _normal(name: str) -> str:
-    """Return the one spelling of a name or an address."""
-    name = name.lower().rstrip(".")
-    return _number(name) or name
-
-
-def _number(text: str) -> str:
-    """Return the one spelling of an IP address, nothing for anything else."""
-    if not text[:1].isdigit() and ":" not in text:
-        return ""
-    try:
-        found = ip_address(text)
-    except ValueError:
-        return ""
-    if isinstance(found, IPv6Address) and found.ipv4_mapped:
-        return str(found.ipv4_mapped)
-    return str(found)
-
-
-def _lines(spec: ClusterSpec) -> Iterator[HostLine]:
+def _lines(spec: ClusterSpec) -> Iterator[tuple[HostLine, Ssh]]:
+    """Yield every line of hosts with its connection settings, the nearest whole."""
     for pool in spec.pools:
-        yield from pool.hosts
-    yield from spec.control_plane.hosts
+        yield from ((line, line.ssh or pool.ssh or spec.access.ssh) for line in pool.hosts)
+    yield from ((line, line.ssh or spec.access.ssh) for line in spec.control_plane.hosts)
 
 
 def _count(line: HostLine) -> int:
