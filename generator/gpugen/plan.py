@@ -30,6 +30,7 @@ def plan(spec: ClusterSpec) -> Plan:
         control_plane_variables=_merged(
             "the control plane", {n: c.control_plane_variables for n, c in parts.items()}
         ),
+        expressions=_merged("all", {n: c.expressions for n, c in parts.items()}),
         roles=tuple(dict.fromkeys(role for c in parts.values() for role in c.roles)),
         files=_merged("files", {n: c.files for n, c in parts.items()}),
     )

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from gpugen.model.record import record
+
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*\Z")
 _NOT_WORDS = frozenset(
     [
@@ -32,10 +34,15 @@ _NOT_WORDS = frozenset(
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 
 
-class Unsafe(str):
-    """Text that Ansible must never treat as a template; written with the tag ``!unsafe``."""
+@record
+class Unsafe:
+    """A mapping or a sequence in which Ansible must take every string for data.
 
-    __slots__ = ()
+    Written with the tag ``!unsafe``. A string alone cannot be: behind the tag Ansible reads even a
+    quoted "on" as true.
+    """
+
+    value: Mapping[str, Any] | Sequence[Any]
 
 
 def to_yaml(value: object) -> str:
@@ -45,6 +52,9 @@ def to_yaml(value: object) -> str:
     Raises TypeError: anything else, floats included (no field of ours is one).
     """
     lines: list[str] = []
+    if isinstance(value, Unsafe):
+        value = value.value
+        lines.append("--- !unsafe")
     if isinstance(value, Mapping) and value:
         _mapping(value, "", "", lines)
     elif isinstance(value, Sequence) and not isinstance(value, str) and value:
@@ -80,6 +90,8 @@ def _mapping(value: Mapping[str, Any], indent: str, lead: str, lines: list[str])
 
 def _other(item: object, prefix: str, deeper: str, lines: list[str]) -> None:
     """Append a value of a less frequent type behind ``prefix``."""
+    if isinstance(item, Unsafe):
+        item, prefix = item.value, f"{prefix} !unsafe"
     if isinstance(item, Mapping) and item:
         lines.append(prefix)
         _mapping(item, deeper, "", lines)
@@ -99,6 +111,8 @@ def _sequence(value: Sequence[Any], indent: str, lines: list[str]) -> None:
             lines.append(lead + (_block(item, deeper) if "\n" in item else _text(item)))
         elif item and (kind is dict or isinstance(item, Mapping)):
             _mapping(item, deeper, lead, lines)
+        elif isinstance(item, Unsafe):
+            _other(item, f"{indent}-", deeper, lines)
         elif item and isinstance(item, Sequence) and not isinstance(item, str):
             lines.append(f"{indent}-")
             _sequence(item, deeper, lines)
@@ -113,8 +127,6 @@ def _leaf(value: object, indent: str) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
-    if isinstance(value, Unsafe):
-        return f"!unsafe {_quoted(value)}"
     if isinstance(value, str):
         return _block(value, indent) if "\n" in value else _text(value)
     if isinstance(value, Mapping):

@@ -85,13 +85,18 @@ def example(
 
 def test_inventory(example: tuple[ClusterSpec, Rendered, Path]) -> None:
     spec, tree, folder = example
-    found = json.loads(ansible("inventory", "--list", cwd=folder))
+    found = json.loads(ansible("inventory", "--list", cwd=folder), object_hook=_data)
     for pool in spec.pools:
         hosts = found[group(pool)]["hosts"]
         assert len(hosts) == sum(host_ranges.count(line.pattern) for line in pool.hosts)
         stated = {**tree.group_vars["all"], **tree.group_vars[group(pool)]}
         for host in hosts:
             assert stated.items() <= found["_meta"]["hostvars"][host].items()
+
+
+def _data(own: dict[str, Any]) -> Any:
+    """Return what ansible-inventory says of a string that is data, as the string."""
+    return own.get("__ansible_unsafe", own) if len(own) == 1 else own
 
 
 def test_syntax(example: tuple[ClusterSpec, Rendered, Path]) -> None:
@@ -105,8 +110,9 @@ def test_variables_meet_the_argument_specs(example: tuple[ClusterSpec, Rendered,
         path.parent.parent.name: yaml.safe_load(path.read_text(encoding="utf-8"))
         for path in folder.glob("roles/*/meta/argument_specs.yml")
     }
+    worked_out = tree.parsed("ansible/inventory/hosts.yml")["all"].get("vars", {})
     for pool in spec.pools:
-        stated = {**tree.group_vars["all"], **tree.group_vars[group(pool)]}
+        stated = {**worked_out, **tree.group_vars["all"], **tree.group_vars[group(pool)]}
         judged: set[str] = set()
         for role, contract in contracts.items():
             own = {name: value for name, value in stated.items() if name.startswith(f"{role}_")}

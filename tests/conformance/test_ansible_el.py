@@ -9,6 +9,7 @@ import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+import ansible_yaml
 from gpugen.model.tree import Tree
 from gpugen.plan import plan
 from gpugen.render.hosts import render_hosts
@@ -31,7 +32,7 @@ def rendered(system: str) -> dict[str, Any]:
     spec = resolved(changes)
     tree = Tree()
     render_hosts(spec, plan(spec), tree)
-    found: dict[str, Any] = yaml.safe_load(tree["ansible/inventory/group_vars/pool_a100.yml"])
+    found: dict[str, Any] = ansible_yaml.read(tree["ansible/inventory/group_vars/pool_a100.yml"])
     return found
 
 

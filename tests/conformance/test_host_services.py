@@ -12,6 +12,7 @@ import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+import ansible_yaml
 from gpugen import assets
 from gpugen.model.tree import Tree
 from gpugen.plan import plan
@@ -44,7 +45,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def test_variables_meet_the_argument_specs(folder: Path) -> None:
     """GEN-06."""
-    stated = yaml.safe_load((folder / "inventory/group_vars/pool_a100.yml").read_text())
+    stated = ansible_yaml.read((folder / "inventory/group_vars/pool_a100.yml").read_text())
     for role in ROLES:
         own = {name: value for name, value in stated.items() if name.startswith(f"{role}_")}
         if not own:

@@ -22,6 +22,7 @@ from role_texts import (
     variables,
 )
 
+import ansible_yaml
 from gpugen.model.tree import Tree
 from gpugen.plan import plan
 from gpugen.render.hosts import render_hosts
@@ -239,7 +240,7 @@ def test_gen_13_and_14_of_the_plays() -> None:
     spec = resolved()
     tree = Tree()
     render_hosts(spec, plan(spec), tree)
-    plays = yaml.safe_load(tree["ansible/site.yml"])
+    plays = ansible_yaml.read(tree["ansible/site.yml"])
     subsets = [play["gather_subset"] for play in plays if play["gather_facts"]]
     wanted = ["!all", "!min", "distribution", "kernel", "pkg_mgr", "python", "service_mgr"]
     assert subsets == [wanted]

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+import ansible_yaml
 from lab.hosts import loaded, mig_machine
 from lab.hosts.machine import Machine
 from lab.hosts.node import Node
@@ -58,7 +58,7 @@ class Host:
     def variables(self) -> Mapping[str, Any]:
         """Return the rendered variables of the pool."""
         file = self.checkout.plays / "inventory" / "group_vars" / "pool_train.yml"
-        content: Mapping[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content: Mapping[str, Any] = ansible_yaml.read(file.read_text(encoding="utf-8"))
         return content
 
     def play(self, *arguments: str, tags: str = "nvidia_mig", **extra: Any) -> Run:

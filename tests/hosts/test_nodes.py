@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+import ansible_yaml
 from lab.cluster.plane import Plane
 from lab.cluster.programs import Program
 from lab.hosts.machine import Machine
@@ -169,7 +170,7 @@ class Site:
         """The manager knows it; and which steps of its the manager saw."""
         assert self.unknown
         folder = self.checkout.plays / "inventory" / "group_vars"
-        known = yaml.safe_load((folder / "pool_train.yml").read_text())["gpu_node_mig_checksum"]
+        known = ansible_yaml.read((folder / "pool_train.yml").read_text())["gpu_node_mig_checksum"]
         notes = {"gpugen/config-checksum": known}
         self.members.api.merge(
             f"/apis/apps/v1/namespaces/{AGENTS}/daemonsets/mig-manager-train",

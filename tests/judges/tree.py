@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
+import ansible_yaml
 
 Json = dict[str, Any]
 
@@ -34,7 +34,7 @@ class Rendered:
     def parsed(self, path: str) -> Any:
         """Return a YAML file's data."""
         if path not in self._parsed:
-            self._parsed[path] = yaml.load(self.files[path], _Loader)
+            self._parsed[path] = ansible_yaml.read(self.files[path])
         return self._parsed[path]
 
     @cached_property
@@ -74,10 +74,3 @@ def pod_of(item: Json) -> Json:
 def text_of(value: Any) -> str:
     """Return a value as sorted JSON."""
     return json.dumps(value, sort_keys=True)
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML 1.1 as Ansible reads it."""
-
-
-_Loader.add_constructor("!unsafe", lambda loader, node: node.value)

@@ -9,6 +9,7 @@ from gpugen.plan import plan
 from gpugen.render.hosts import group_variables
 from gpugen.render.inventory import inventory
 from gpugen.render.other_plays import remove, verify
+from gpugen.render.play_parts import settings_of
 from gpugen.render.playbook import site
 from specs import resolved
 
@@ -51,7 +52,7 @@ def test_variables_of_the_scheduler_reach_its_hosts_alone() -> None:
 
 def test_the_control_plane_is_judged_before_and_changed_after_the_gpu_hosts() -> None:
     spec = resolved(BOTH)
-    plays = site(spec, plan(spec).roles)
+    plays = site(settings_of(spec), plan(spec).roles)
     assert [play["hosts"] for play in plays] == ["gpu", "control_plane", "gpu", "control_plane"]
     last = plays[-1]
     assert (last["serial"], last["max_fail_percentage"]) == (1, 0)
@@ -62,7 +63,10 @@ def test_the_control_plane_is_judged_before_and_changed_after_the_gpu_hosts() ->
 def test_it_is_verified_and_given_back() -> None:
     spec = resolved(BOTH)
     roles = plan(spec).roles
-    for plays, step in ((verify(spec, roles), "verify"), (remove(spec, roles), "absent")):
+    for plays, step in (
+        (verify(settings_of(spec), roles), "verify"),
+        (remove(settings_of(spec), roles), "absent"),
+    ):
         (own,) = (play for play in plays if play["hosts"] == "control_plane")
         task = own["tasks"][-1]["ansible.builtin.import_role"]
         assert (task["name"], task["tasks_from"]) == (ROLE, step)

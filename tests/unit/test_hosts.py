@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from collections.abc import Iterator
 from configparser import ConfigParser
 from itertools import pairwise
 from typing import Any
 
 import pytest
-import yaml
 
+import ansible_yaml
+from ansible_yaml import Data
 from gpugen import assets
 from gpugen.model.tree import Tree
 from gpugen.plan import plan
 from gpugen.render.hosts import render_hosts
 from gpugen.render.inventory import MOST_AS_YAML
-from gpugen.yaml_text import Unsafe
 from specs import MIG_POOL, resolved
 
 VARIABLES = "ansible/inventory/group_vars"
-
-
-class Loader(yaml.SafeLoader):
-    """Reads the tag by which Ansible takes text for data."""
-
-
-Loader.add_constructor("!unsafe", lambda loader, node: Unsafe(loader.construct_scalar(node)))
 
 
 def rendered(changes: dict[str, Any] | None = None) -> Tree:
@@ -36,7 +31,13 @@ def rendered(changes: dict[str, Any] | None = None) -> Tree:
 
 
 def loaded(tree: Tree, path: str) -> Any:
-    return yaml.load(tree[path], Loader)
+    if path.endswith(".json"):
+        return json.loads(tree[path], object_hook=_json_data)
+    return ansible_yaml.marked(tree[path])
+
+
+def _json_data(own: dict[str, Any]) -> Any:
+    return Data(own["__ansible_unsafe"]) if "__ansible_unsafe" in own else own
 
 
 def variables(changes: dict[str, Any] | None = None, group: str = "pool_a100") -> dict[str, Any]:
@@ -68,25 +69,51 @@ def test_groups_carry_the_pools_names_with_underscores() -> None:
     assert "gpugen/pool: big-a100" in tree[f"{VARIABLES}/pool_big_a100.yml"].decode()
 
 
-@pytest.mark.parametrize("pointer", ["/description", "/pools/0/description"])
-def test_text_that_ansible_could_run_is_data(pointer: str) -> None:
-    text = "{{ lookup('pipe', 'touch canary') }}"
-    tree = rendered({pointer: text})
-    found = [
-        value
-        for path in tree.below(VARIABLES)
-        for value in loaded(tree, path).values()
-        if value == text
-    ]
-    assert [type(value) for value in found] == [Unsafe]
+def texts(value: Any, at: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every string of a value with its place, keys left out."""
+    if isinstance(value, str):
+        yield at, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from texts(item, f"{at}/{key}")
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from texts(item, f"{at}/{number}")
 
 
-def test_a_hosts_own_text_is_data_too() -> None:
-    text = "{% for x in range(9) %}x{% endfor %}"
-    host = {"name": "x.lab.example", "description": text, "variables": {"rack": text}}
-    inventory = loaded(rendered({"/pools/0/hosts": [host]}), "ansible/inventory/hosts.yml")
-    own = inventory["all"]["children"]["gpu"]["children"]["pool_a100"]["hosts"]["x.lab.example"]
-    assert [type(value) for value in own.values()] == [Unsafe, Unsafe]
+HEADER = "#jinja2: variable_start_string:'[[', variable_end_string:']]'\n[[ lookup('pipe', 'id') ]]"
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_every_string_is_data_but_our_own_expressions(many: bool) -> None:
+    """By its type: Ansible takes a header in the text for other marks than the usual ones."""
+    names = [f"gpu-{number:05}.lab.example" for number in range(MOST_AS_YAML if many else 1)]
+    own = {"description": HEADER, "address": "10.0.0.7", "variables": {"rack": HEADER, "n": 1}}
+    hosts = [*names, {"name": "x.lab.example", **own}]
+    everything = {"/pools/0/hosts": hosts, "/description": HEADER, "/access/ssh/user": "ops"}
+    tree = rendered({**MIG_POOL, **everything, "/pools/0/description": HEADER})
+    found = {
+        f"{path}:{at}": value
+        for path in tree.below("ansible/inventory")
+        for at, value in texts(loaded(tree, path))
+    }
+    inventory = f"ansible/inventory/hosts.{'json' if many else 'yml'}"
+    assert len([value for value in found.values() if value == HEADER]) == 4
+    control = f"{inventory}:/all/hosts/gpugen_control"
+    assert {at: value for at, value in found.items() if type(value) is not Data} == {
+        f"{inventory}:/all/vars/gpu_node_name": "{{ inventory_hostname_short | lower }}",
+        f"{control}/ansible_connection": "local",
+        f"{control}/ansible_python_interpreter": "{{ ansible_playbook_python }}",
+    }
+
+
+def test_expressions_are_literals_of_ours() -> None:
+    """An expression that holds what somebody wrote into a spec would run it."""
+    for path in sorted(assets.PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Expression"):
+                (stated,) = node.args
+                assert isinstance(stated, ast.Constant), f"{path}: {ast.unparse(node)}"
 
 
 def test_roles_are_copies() -> None:
@@ -133,7 +160,7 @@ def test_a_repository_in_the_vendors_layout_with_a_key_beside_the_plays() -> Non
         {
             "name": "nvidia",
             "uri": "https://packages.lab.example/cuda/ubuntu2404/x86_64/",
-            "key": "{{ playbook_dir }}/files/keys/cuda.asc",
+            "key": "keys/cuda.asc",
             "fingerprint": stated["fingerprint"],
         }
     ]
@@ -249,8 +276,9 @@ def test_many_hosts_are_json_with_a_line_each() -> None:
     hosts[7] = {"name": "x.lab.example", "address": "10.0.0.7", "variables": {"rack": "on"}}
     tree = rendered({"/pools/0/hosts": hosts})
     text = tree["ansible/inventory/hosts.json"].decode()
-    assert len(text.splitlines()) < 10_020
-    assert '  "x.lab.example": {"ansible_host": "10.0.0.7", "rack": "on"},\n' in text
+    assert len(text.splitlines()) < 10_030
+    own = '{"ansible_host": {"__ansible_unsafe": "10.0.0.7"}, "rack": {"__ansible_unsafe": "on"}}'
+    assert f'  "x.lab.example": {own},\n' in text
     assert '  "gpu-09999.lab.example": {}\n' in text
     assert "inventory = inventory/hosts.json\n" in tree["ansible/ansible.cfg"].decode()
     assert "ansible/inventory/hosts.yml" not in tree
@@ -273,7 +301,7 @@ def test_both_forms_of_the_inventory_say_the_same() -> None:
     hosts = [f"gpu-{number:05}.lab.example" for number in range(MOST_AS_YAML)]
     few = loaded(rendered({"/pools/0/hosts": hosts}), "ansible/inventory/hosts.yml")
     more = rendered({"/pools/0/hosts": [*hosts, "last.lab.example"]})
-    many = json.loads(more["ansible/inventory/hosts.json"])
+    many = loaded(more, "ansible/inventory/hosts.json")
     last = many["all"]["children"]["gpu"]["children"]["pool_a100"]["hosts"]
     assert last.pop("last.lab.example") == {}
     assert many == few
@@ -295,10 +323,3 @@ def test_many_hosts_carry_no_variable_that_says_what_a_role_takes_anyway() -> No
         else:
             assert {**defaults, **stated} == wanted
             assert not any(defaults.get(name) == value for name, value in stated.items())
-
-
-def test_text_that_could_be_a_template_is_never_json() -> None:
-    hosts: list[Any] = [f"gpu-{number:05}.lab.example" for number in range(MOST_AS_YAML)]
-    hosts.append({"name": "x.lab.example", "description": "{{ lookup('pipe', 'true') }}"})
-    inventory = rendered({"/pools/0/hosts": hosts})["ansible/inventory/hosts.yml"].decode()
-    assert "gpugen_host_description: !unsafe" in inventory

@@ -25,6 +25,7 @@ from gpugen.pipeline import Workspace
 from gpugen.plan import plan
 from gpugen.render.hosts import group_variables
 from gpugen.render.other_plays import remove, verify
+from gpugen.render.play_parts import settings_of
 from gpugen.render.playbook import site
 from specs import resolved
 
@@ -120,7 +121,7 @@ def documents() -> Iterator[Any]:
     """Yield the plays of a cluster with everything, and every file of the roles."""
     spec = resolved()
     for plays in (site, verify, remove):
-        yield plays(spec, roles())
+        yield plays(settings_of(spec), roles())
     for path in sorted(assets.roles().rglob("*.yml")):
         if path.parent.name not in {"meta"}:
             yield yaml.load(path.read_text("utf-8"), Loader)

@@ -11,6 +11,12 @@ from gpugen.model.record import NOTHING, record
 KubeObject: TypeAlias = dict[str, Any]
 
 
+class Expression(str):
+    """Text that Ansible evaluates; made of our own literals alone, never of what a user wrote."""
+
+    __slots__ = ()
+
+
 class Wave(StrEnum):
     """Steps of the roll-out in order; the value is the folder's name."""
 
@@ -36,8 +42,9 @@ class Contribution:
 
     node_labels: owned by the host play and re-asserted. initial_labels: created when absent and
     left to their controller. host_variables: group_vars of a pool. cluster_variables: group_vars of
-    all. control_plane_variables: group_vars of the control plane. roles: host roles in use. files:
-    path below out/<cluster> -> text.
+    all. control_plane_variables: group_vars of the control plane; strings in these three are data.
+    expressions: variables of all hosts that Ansible works out for each. roles: host roles in use.
+    files: path below out/<cluster> -> text.
     """
 
     objects: tuple[Placed, ...] = ()
@@ -46,6 +53,7 @@ class Contribution:
     host_variables: Mapping[str, Mapping[str, Any]] = NOTHING
     cluster_variables: Mapping[str, Any] = NOTHING
     control_plane_variables: Mapping[str, Any] = NOTHING
+    expressions: Mapping[str, Expression] = NOTHING
     roles: tuple[str, ...] = ()
     files: Mapping[str, str | bytes] = NOTHING
 
@@ -60,5 +68,6 @@ class Plan:
     host_variables: Mapping[str, Mapping[str, Any]]
     cluster_variables: Mapping[str, Any]
     control_plane_variables: Mapping[str, Any]
+    expressions: Mapping[str, Expression]
     roles: tuple[str, ...]
     files: Mapping[str, str | bytes]

@@ -14,11 +14,11 @@ from gpugen.model.spec import ClusterSpec, NodePool
 from gpugen.model.tree import Tree
 from gpugen.render import connections, role_files
 from gpugen.render.hosts_readme import readme
-from gpugen.render.inventory import file_name, group, inert, is_large, text
+from gpugen.render.inventory import file_name, group, is_large, text
 from gpugen.render.other_plays import remove, verify
-from gpugen.render.play_parts import in_order
+from gpugen.render.play_parts import in_order, settings_of
 from gpugen.render.playbook import site
-from gpugen.render.yaml_text import header, yaml_file
+from gpugen.render.yaml_text import header, variables_file, yaml_file
 
 FOLDER = "ansible"
 # A link that is dead is noticed after 15 s x 8, end to end through jump hosts; a task that hangs on
@@ -51,10 +51,10 @@ def render_hosts(spec: ClusterSpec, plan: Plan, tree: Tree) -> None:
     tree.add(f"{FOLDER}/ansible.cfg", header(spec) + settings(spec))
     tree.add(f"{FOLDER}/README.md", readme(spec, roles))
     for name, plays in (("site", site), ("verify", verify), ("remove", remove)):
-        tree.add(f"{FOLDER}/{name}.yml", yaml_file(spec, plays(spec, plan.roles)))
-    tree.add(f"{FOLDER}/inventory/{file_name(spec)}", text(spec))
+        tree.add(f"{FOLDER}/{name}.yml", yaml_file(spec, plays(settings_of(spec), plan.roles)))
+    tree.add(f"{FOLDER}/inventory/{file_name(spec)}", text(spec, plan.expressions))
     for name, variables in group_variables(spec, plan).items():
-        tree.add(f"{FOLDER}/inventory/group_vars/{name}.yml", yaml_file(spec, variables))
+        tree.add(f"{FOLDER}/inventory/group_vars/{name}.yml", variables_file(spec, variables))
     for role in roles:
         for path, content in _role_files(role):
             tree.add(f"{FOLDER}/roles/{role}/{path}", content)
@@ -70,7 +70,7 @@ def group_variables(spec: ClusterSpec, plan: Plan) -> dict[str, dict[str, Any]]:
     """Return the variables of all hosts, pools and the control plane, by file name."""
     common: dict[str, Any] = {"gpugen_cluster": spec.name}
     if spec.description:
-        common["gpugen_cluster_description"] = inert(spec.description)
+        common["gpugen_cluster_description"] = spec.description
     common |= connections.of_all(spec.access.ssh)
     common["gpugen_allow_disruption"] = spec.rollout.allow_disruption
     files = {"all": {**common, **plan.cluster_variables}}
@@ -101,7 +101,7 @@ def _without_defaults(
 def _pool_variables(pool: NodePool, plan: Plan) -> dict[str, Any]:
     own = {"gpugen_pool": pool.name}
     if pool.description:
-        own["gpugen_pool_description"] = inert(pool.description)
+        own["gpugen_pool_description"] = pool.description
     if "gpu_node" not in plan.roles:
         return {**own, **plan.host_variables[pool.name]}
     labels = {

@@ -7,21 +7,23 @@ reads that in about half the CPU seconds (tests/benchmarks/bench_hosts.py prints
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from gpugen.inventory_names import ALL_HOSTS, CONTROL_HOST, CONTROL_PLANE, pool_group
 from gpugen.model.access import Ssh
+from gpugen.model.plan import Expression
+from gpugen.model.record import NOTHING
 from gpugen.model.spec import ClusterSpec, HostLine, NodePool
 from gpugen.render import connections
-from gpugen.render.yaml_text import Unsafe, yaml_file
+from gpugen.render.yaml_text import variables_file
 
 MOST_AS_YAML = 2_000  # lines; a range of hosts is one
-TEMPLATE_MARKS = ("{{", "{%", "{#")
 
 
 CONTROL = {  # the machine that the plays run on: delegated tasks never take another way
-    "ansible_connection": "local",
-    "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+    "ansible_connection": Expression("local"),
+    "ansible_python_interpreter": Expression("{{ ansible_playbook_python }}"),
     "ansible_become": False,
 }
 
@@ -31,8 +33,11 @@ def group(pool: NodePool) -> str:
     return pool_group(pool.name)
 
 
-def inventory(spec: ClusterSpec) -> dict[str, Any]:
-    """Return the inventory as data; ranges stay ranges."""
+def inventory(spec: ClusterSpec, expressions: Mapping[str, Expression] = NOTHING) -> dict[str, Any]:
+    """Return the inventory as data; ranges stay ranges.
+
+    expressions: variables of all hosts that Ansible works out per host; group_vars are data alone.
+    """
     pools = {
         group(pool): {
             "hosts": {line.pattern: _own(line, pool.ssh or spec.access.ssh) for line in pool.hosts}
@@ -44,7 +49,9 @@ def inventory(spec: ClusterSpec) -> dict[str, Any]:
         lines = spec.control_plane.hosts
         own = {line.pattern: _own(line, spec.access.ssh) for line in lines}
         children[CONTROL_PLANE] = {"hosts": own}
-    return {"all": {"hosts": {CONTROL_HOST: dict(CONTROL)}, "children": children}}
+    variables = {"vars": dict(expressions)} if expressions else {}
+    hosts = {CONTROL_HOST: dict(CONTROL)}
+    return {"all": {**variables, "hosts": hosts, "children": children}}
 
 
 def file_name(spec: ClusterSpec) -> str:
@@ -52,47 +59,46 @@ def file_name(spec: ClusterSpec) -> str:
     return "hosts.json" if is_large(spec) else "hosts.yml"
 
 
-def text(spec: ClusterSpec) -> str:
+def text(spec: ClusterSpec, expressions: Mapping[str, Expression] = NOTHING) -> str:
     """Return the content of the inventory's file."""
     if not is_large(spec):
-        return yaml_file(spec, inventory(spec))
-    return _as_json(inventory(spec)) + "\n"
-
-
-def inert(value: Any) -> Any:
-    """Return a value, marked as data if it is text that Ansible could take for a template.
-
-    Ansible runs lookups that it finds in variables, so this is a security boundary; the schema
-    refuses such text before.
-    """
-    if isinstance(value, str) and any(mark in value for mark in TEMPLATE_MARKS):
-        return Unsafe(value)
-    return value
+        return variables_file(spec, inventory(spec, expressions))
+    return _as_json(inventory(spec, expressions)) + "\n"
 
 
 def _as_json(value: object, indent: str = "", *, are_hosts: bool = False) -> str:
     """Write JSON with an entry per line; the variables of a host stand beside its name."""
     if not isinstance(value, dict) or not value:
-        return json.dumps(value)
+        return json.dumps(_tagged(value))
     deeper = f"{indent} "
     rows = (
         f"{deeper}{json.dumps(key)}: "
-        + (json.dumps(item) if are_hosts else _as_json(item, deeper, are_hosts=key == "hosts"))
+        + (
+            json.dumps(_tagged(item))
+            if are_hosts
+            else _as_json(item, deeper, are_hosts=key == "hosts")
+        )
         for key, item in value.items()
     )
     return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
 
 
+def _tagged(value: object) -> object:
+    """Return a value whose strings carry what stands for ``!unsafe`` in JSON, but Expressions.
+
+    Source: ansible-core 2.19, ansible/_internal/_json/_profiles/_legacy.py.
+    """
+    if isinstance(value, str):
+        return str(value) if isinstance(value, Expression) else {"__ansible_unsafe": value}
+    if isinstance(value, dict):
+        return {key: _tagged(item) for key, item in value.items()}
+    return [_tagged(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def is_large(spec: ClusterSpec) -> bool:
-    """Tell whether there are many lines, of which none holds text that only YAML can mark."""
-    lines = [*(line for pool in spec.pools for line in pool.hosts), *spec.control_plane.hosts]
-    if len(lines) <= MOST_AS_YAML:
-        return False
-    return not any(
-        isinstance(value, Unsafe)
-        for line in lines
-        for value in _own(line, spec.access.ssh).values()
-    )
+    """Tell whether there are many lines."""
+    lines = sum(len(pool.hosts) for pool in spec.pools) + len(spec.control_plane.hosts)
+    return lines > MOST_AS_YAML
 
 
 def _own(line: HostLine, wider: Ssh) -> dict[str, Any]:
@@ -101,9 +107,7 @@ def _own(line: HostLine, wider: Ssh) -> dict[str, Any]:
     if line.address:
         own["ansible_host"] = line.address
     if line.description:
-        own["gpugen_host_description"] = inert(line.description)
+        own["gpugen_host_description"] = line.description
     if line.node_name:
         own["gpu_node_name"] = line.node_name
-    for name, value in line.variables.items():
-        own[name] = inert(value)
-    return own
+    return own | dict(line.variables)

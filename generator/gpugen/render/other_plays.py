@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gpugen.inventory_names import CONTROL_PLANE
-from gpugen.model.spec import ClusterSpec
 from gpugen.render import role_files
 from gpugen.render.play_parts import (
     DRAINS,
     NODE,
     SCHEDULER,
+    Settings,
     Task,
     demand,
     entry,
@@ -26,30 +26,29 @@ from gpugen.render.play_parts import (
 REMOVED = ["everything that gpugen installed is removed"]
 
 
-def verify(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
+def verify(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
     """Return the plays that prove the result and change nothing."""
     ordered = in_order(roles)
     tasks = [needs(), *_each([role for role in ordered if role != SCHEDULER], "verify", "Verify")]
-    found = [play(spec, "Verify every host", tasks, facts=True)]
+    found = [play(own, "Verify every host", tasks, facts=True)]
     if SCHEDULER in ordered:
         last = _each([SCHEDULER], "verify", "Verify")
-        found.append(play(spec, "Verify the main scheduler", last, hosts=CONTROL_PLANE, facts=True))
+        found.append(play(own, "Verify the main scheduler", last, hosts=CONTROL_PLANE, facts=True))
     return found
 
 
-def remove(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
+def remove(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
     """Return the plays that take everything away, batch by batch, in reverse order."""
     ordered = in_order(roles)
     name, tasks = "Judge every host before any is touched", _judgement(ordered)
-    found = [play(spec, name, tasks, facts=True, reads=("gpugen_works",))]
+    found = [play(own, name, tasks, facts=True, reads=("gpugen_works",))]
     if SCHEDULER in ordered:
         last = [_word(), *_each([SCHEDULER], "absent", "Remove")]
         name = "Give the main scheduler back, one node at a time"
-        given = play(spec, name, last, hosts=CONTROL_PLANE, facts=True, rolls=True)
-        found.append({**given, "serial": 1})
+        found.append(play(own, name, last, hosts=CONTROL_PLANE, facts=True, one_by_one=True))
     hosts = [role for role in ordered if role != SCHEDULER]
     reads = ("gpugen_works", "gpugen_runs_node", "gpugen_away", "gpugen_lost")
-    found.append(play(spec, "Remove, batch by batch", _removal(hosts), rolls=True, reads=reads))
+    found.append(play(own, "Remove, batch by batch", _removal(hosts), rolls=True, reads=reads))
     return found
 
 

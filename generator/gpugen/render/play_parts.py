@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from gpugen.inventory_names import ALL_HOSTS
+from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec
+from gpugen.render.yaml_text import as_data
 
 Task: TypeAlias = dict[str, Any]
 
@@ -27,6 +29,7 @@ OWNS = f"{{{{ ansible_run_tags | intersect(['all', 'tagged', '{NODE}']) | length
 AWAY = "{{ ansible_play_hosts_all | difference(ansible_play_hosts) | map('extract', hostvars) }}"
 JUDGED = "selectattr('gpugen_is_judged', 'defined') | map(attribute='inventory_hostname')"
 LOST = f"{{{{ gpugen_away | {JUDGED} }}}}"
+SERIAL = "{{ gpugen_serial | default(gpugen_batches, true) }}"
 VARIABLES = {
     "gpugen_reasons": REASONS,  # why the host must be empty
     "gpugen_may_interrupt": WORD,  # not for who skips the drain
@@ -38,34 +41,50 @@ VARIABLES = {
 }
 
 
+@record
+class Settings:
+    """All that plays take from a spec; everything else in them is our own text."""
+
+    serial: tuple[int | str, ...]
+    become: bool
+
+
+def settings_of(spec: ClusterSpec) -> Settings:
+    """Return what the plays of a cluster take from its spec."""
+    return Settings(spec.rollout.serial, spec.access.ssh.become)
+
+
 def in_order(roles: Iterable[str]) -> list[str]:
     """Sort roles as a host runs them."""
     return sorted(roles, key=ORDER.index)
 
 
 def play(
-    spec: ClusterSpec,
+    own: Settings,
     name: str,
     tasks: list[Task],
     *,
     hosts: str = ALL_HOSTS,
     facts: bool = False,
     rolls: bool = False,
+    one_by_one: bool = False,
     reads: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return a play.
 
-    rolls: batch by batch, stopped by the first failure. reads: names of VARIABLES.
+    rolls: batch by batch, stopped by the first failure; or host by host. reads: names of VARIABLES.
     """
-    serial = f"{{{{ gpugen_serial | default({list(spec.rollout.serial)}, true) }}}}"
+    sizes = {"gpugen_batches": as_data(own.serial)} if rolls else {}
+    variables = {**sizes, **{name: VARIABLES[name] for name in reads}}
+    serial: int | str = 1 if one_by_one else SERIAL
     return {
         "name": name,
         "hosts": hosts,
-        **({"serial": serial, "max_fail_percentage": 0} if rolls else {}),
-        "become": spec.access.ssh.become,
+        **({"serial": serial, "max_fail_percentage": 0} if rolls or one_by_one else {}),
+        "become": own.become,
         "gather_facts": facts,
         **({"gather_subset": FACTS} if facts else {}),
-        **({"vars": {name: VARIABLES[name] for name in reads}} if reads else {}),
+        **({"vars": variables} if variables else {}),
         "tasks": tasks,
     }
 

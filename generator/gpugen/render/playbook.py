@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gpugen.inventory_names import CONTROL_PLANE
-from gpugen.model.spec import ClusterSpec
 from gpugen.render import role_files
 from gpugen.render.play_parts import (
     DISRUPTIVE,
     DRIVER,
     NODE,
     SCHEDULER,
+    Settings,
     Task,
     demand,
     entry,
@@ -35,20 +35,20 @@ ALWAYS = "always"  # tag of what all roles share: a role's own would let --skip-
 SAY_IT = "say -e gpugen_allow_disruption=true, or rollout.allowDisruption"
 
 
-def site(spec: ClusterSpec, roles: Iterable[str]) -> list[dict[str, Any]]:
+def site(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
     """Return the plays that bring hosts to the spec; tags are the roles' names."""
     ordered = [role for role in in_order(roles) if role != SCHEDULER]
     judge = play(
-        spec, "Judge every host before any is touched", _judgement(ordered), facts=True, reads=ASKS
+        own, "Judge every host before any is touched", _judgement(ordered), facts=True, reads=ASKS
     )
     name = "Bring hosts to the spec, batch by batch"
-    work = play(spec, name, _work(ordered), rolls=True, reads=READS)
+    work = play(own, name, _work(ordered), rolls=True, reads=READS)
     if SCHEDULER not in roles:
         return [judge, work]
     name = "Judge the control plane before any host is touched"
     tasks = _scheduler("preflight")
-    main = play(spec, name, tasks, hosts=CONTROL_PLANE, facts=True, reads=ASKS[1:])
-    return [judge, main, work, _control_plane(spec)]
+    main = play(own, name, tasks, hosts=CONTROL_PLANE, facts=True, reads=ASKS[1:])
+    return [judge, main, work, _control_plane(own)]
 
 
 def _judgement(roles: Sequence[str]) -> list[Task]:
@@ -202,11 +202,10 @@ def _release(roles: Sequence[str]) -> list[Task]:
     return [{**own, "when": owns}, *checks, {**last, "when": [owns, *held]}, given]
 
 
-def _control_plane(spec: ClusterSpec) -> dict[str, Any]:
+def _control_plane(own: Settings) -> dict[str, Any]:
     name = "Bring the main scheduler to the spec, one node at a time"
     steps = [*_scheduler("preflight"), *_scheduler("converge")]
-    found = play(spec, name, steps, hosts=CONTROL_PLANE, rolls=True, reads=ASKS[1:])
-    return {**found, "serial": 1}
+    return play(own, name, steps, hosts=CONTROL_PLANE, one_by_one=True, reads=ASKS[1:])
 
 
 def _scheduler(step: str) -> list[Task]:

@@ -2,13 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from gpugen.kube import header
+from gpugen.model.plan import Expression
 from gpugen.model.spec import ClusterSpec
 from gpugen.yaml_text import Unsafe, to_yaml
 
-__all__ = ["Unsafe", "header", "to_yaml", "yaml_file"]
+__all__ = ["Unsafe", "as_data", "header", "to_yaml", "variables_file", "yaml_file"]
 
 
 def yaml_file(spec: ClusterSpec, value: object) -> str:
     """Write one YAML file with its header."""
     return header(spec) + to_yaml(value)
+
+
+def variables_file(spec: ClusterSpec, variables: Mapping[str, Any]) -> str:
+    """Write a file of Ansible variables with its header; their strings are data but Expressions.
+
+    Raises TypeError: strings and Expressions share a mapping or sequence.
+    """
+    return yaml_file(spec, as_data(variables))
+
+
+def as_data(value: Mapping[str, Any] | Sequence[Any]) -> Unsafe | dict[str, Any] | list[Any]:
+    """Return variables in which Ansible evaluates Expressions and no other string.
+
+    Ansible runs lookups that it finds in variables, and a header in the text itself may change
+    the marks by which it finds them; so the type decides, and no text is searched. The largest
+    parts without an Expression are marked as a whole.
+    Raises TypeError: strings and Expressions share a mapping or sequence.
+    """
+    if not _evaluates(value):
+        return Unsafe(value)
+    if isinstance(value, Mapping):
+        return {key: _beside_expressions(item) for key, item in value.items()}
+    return [_beside_expressions(item) for item in value]
+
+
+def _beside_expressions(item: Any) -> Any:
+    if isinstance(item, Expression):
+        return str(item)
+    if isinstance(item, str):
+        raise TypeError(f"{item!r} is data and stands beside an Expression; give it another place")
+    return as_data(item) if isinstance(item, Mapping | Sequence) else item
+
+
+def _evaluates(value: object) -> bool:
+    """Tell whether any part is an Expression."""
+    if isinstance(value, str):
+        return isinstance(value, Expression)
+    if isinstance(value, Mapping):
+        return any(map(_evaluates, value.values()))
+    return isinstance(value, Sequence) and any(map(_evaluates, value))

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+import ansible_yaml
 from lab.hosts import control_plane
 from lab.hosts.node import Node
 from lab.hosts.plays import Checkout, Run, spec
@@ -63,7 +63,7 @@ class Scene:
     def configuration(self) -> dict[str, Any]:
         """Return what gpugen rendered."""
         path = self.checkout.plays / "inventory" / "group_vars" / "control_plane.yml"
-        variables = yaml.safe_load(path.read_text(encoding="utf-8"))
+        variables = ansible_yaml.read(path.read_text(encoding="utf-8"))
         found: dict[str, Any] = variables[f"{ROLE}_configuration"]
         return found
 

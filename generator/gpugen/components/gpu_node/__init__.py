@@ -9,13 +9,16 @@ from typing import Any
 
 from gpugen import gpu_access, kube
 from gpugen.components import Component, Options
-from gpugen.model.plan import Contribution
+from gpugen.model.plan import Contribution, Expression
 from gpugen.model.spec import ClusterSpec, MigManager, NodePool
 
 ROLE = "gpu_node"
 PLUGIN = "device-plugin"  # DaemonSets are called <component>-<pool>
 MIG_MANAGER = "mig-manager"
-NAMES = {"short": "inventory_hostname_short", "fqdn": "inventory_hostname"}
+NAMES = {
+    "short": Expression("{{ inventory_hostname_short | lower }}"),
+    "fqdn": Expression("{{ inventory_hostname | lower }}"),
+}
 
 
 def is_due(spec: ClusterSpec) -> bool:
@@ -39,8 +42,8 @@ def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
             "gpu_node_registration_file": spec.kubernetes.distribution.row.get(
                 "registrationFile", ""
             ),
-            "gpu_node_name": f"{{{{ {NAMES[spec.access.node_names]} | lower }}}}",
         },
+        expressions={"gpu_node_name": NAMES[spec.access.node_names]},
         roles=(ROLE,),
     )
 

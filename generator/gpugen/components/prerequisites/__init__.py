@@ -58,7 +58,7 @@ def _repositories(pool: NodePool) -> list[dict[str, Any]]:
         {
             "name": source.name,
             "uri": source.uri,
-            "key": f"{{{{ playbook_dir }}}}/files/{source.key_file}",
+            "key": source.key_file,
             "fingerprint": source.fingerprint,
             **({} if source.signs_packages or not signs else {"signed_packages": False}),
             **({"signed_metadata": True} if source.signs_metadata and signs else {}),
