@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
 from commands import gpugen
-from gpugen import __version__
 from gpugen.catalog import Catalog
-from gpugen.cli.init import REQUIREMENT
 from gpugen.cli.schema import editor_schema
 from gpugen.pipeline import Workspace
 from gpugen.starter import files, starter
+from gpugen.starter.installed import fault, installed, requirement
+from required import missing
 
 WRITTEN = {
     "inventories/lab/cluster.yaml",
-    ".pre-commit-config.yaml",
-    ".github/workflows/gpugen.yaml",
     ".gitattributes",
     "schemas/cluster.editor.schema.json",
 }
+
+
+INSTALLING = {".pre-commit-config.yaml", ".github/workflows/gpugen.yaml"}
+REQUIREMENT = "gpugen @ git+https://git.example/gpugen@08c6903cd8c0fde910a37f88322edcfb5dd907a8"
 
 
 def files_below(folder: Path) -> set[str]:
@@ -80,14 +86,82 @@ def test_a_second_cluster_joins_the_first(tmp_path: Path) -> None:
     assert gpugen("validate", cwd=tmp_path).err.endswith("\n2 warnings\n")
 
 
-def test_hooks_and_ci_install_this_version(tmp_path: Path) -> None:
-    gpugen("init", tmp_path)
-    hooks = yaml.safe_load((tmp_path / ".pre-commit-config.yaml").read_text("utf-8"))
-    needed = {r for hook in hooks["repos"][0]["hooks"] for r in hook["additional_dependencies"]}
-    assert needed == {f"gpugen=={__version__}"}
+def test_without_an_origin_nothing_installs_gpugen(tmp_path: Path) -> None:
+    """A bare name would install whatever somebody gives that name on a package index."""
+    answer = gpugen("init", tmp_path)
+    assert ".pre-commit-config.yaml and .github/workflows/gpugen.yaml: left out" in answer.err
+    assert "--requirement" in answer.err
+    later = gpugen("init", tmp_path, "--requirement", REQUIREMENT)
+    assert later.code == 0
+    assert "left out" not in later.err
+    assert files_below(tmp_path) == {*WRITTEN, *INSTALLING}
+
+
+def test_the_workflow_gives_a_linter_of_workflows_nothing_to_say(tmp_path: Path) -> None:
+    gpugen("init", tmp_path, "--requirement", REQUIREMENT)
+    program = Path(sys.executable).parent / "zizmor"
+    if not program.exists():
+        missing("zizmor, of the extra 'test', is not installed")
+    command = [program, "--offline", "--no-progress", "--persona=auditor", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
     workflow = yaml.safe_load((tmp_path / ".github/workflows/gpugen.yaml").read_text("utf-8"))
-    steps = [step.get("run") for step in workflow["jobs"]["check"]["steps"]]
-    assert f'pip install "gpugen=={__version__}"' in steps
+    used = [step["uses"] for step in workflow["jobs"]["check"]["steps"] if "uses" in step]
+    assert used
+    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", name) for name in used)
+    assert workflow["permissions"] == {"contents": "read"}
+
+
+COMMIT = "08c6903cd8c0fde910a37f88322edcfb5dd907a8"
+SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+GIT = {"vcs": "git", "commit_id": COMMIT}
+OWN = "https://git.example/own/gpugen"
+
+
+@pytest.mark.parametrize(
+    ("origin", "wanted"),
+    [
+        ({"url": OWN, "vcs_info": GIT}, f"gpugen @ git+{OWN}@{COMMIT}"),
+        (
+            {"url": OWN, "vcs_info": {**GIT, "requested_revision": "main"}, "subdirectory": "a/b"},
+            f"gpugen @ git+{OWN}@{COMMIT}#subdirectory=a/b",
+        ),
+        (
+            {"url": f"{OWN}.tar.gz", "archive_info": {"hash": f"sha256={SHA256}"}},
+            f"gpugen @ {OWN}.tar.gz#sha256={SHA256}",
+        ),
+        (
+            {"url": f"{OWN}.whl", "archive_info": {"hashes": {"sha256": SHA256}}},
+            f"gpugen @ {OWN}.whl#sha256={SHA256}",
+        ),
+        ({"url": f"{OWN}.whl", "archive_info": {}}, ""),
+        ({"url": f"{OWN}.whl", "archive_info": {"hash": "md5=d41d8cd98f00b204"}}, ""),
+        ({"url": OWN, "vcs_info": {**GIT, "commit_id": "main"}}, ""),
+        ({"url": OWN, "vcs_info": {**GIT, "vcs": "hg"}}, ""),
+        ({"url": "file:///home/me/gpugen", "vcs_info": GIT}, ""),
+        ({"url": "file:///home/me/gpugen", "dir_info": {"editable": True}}, ""),
+        ({"url": OWN, "dir_info": {}}, ""),
+        ({"url": "http://git.example/gpugen", "vcs_info": GIT}, ""),
+        ({"url": "ssh://git@git.example/gpugen", "vcs_info": GIT}, ""),
+        ({"url": "https://me:word@git.example/gpugen", "vcs_info": GIT}, ""),
+        ({"url": "https://token@git.example/gpugen", "vcs_info": GIT}, ""),
+        ({"url": f"{OWN}?token=x", "vcs_info": GIT}, ""),
+        ({"url": f"{OWN}#x", "vcs_info": GIT}, ""),
+        ({"url": f'{OWN}"; id; "', "vcs_info": GIT}, ""),
+        ({"url": f"{OWN}\n- run: id", "vcs_info": GIT}, ""),
+        ({"url": OWN, "vcs_info": GIT, "subdirectory": "../x"}, ""),
+        ({"url": 7, "vcs_info": GIT}, ""),
+        ([], ""),
+    ],
+)
+def test_the_requirement_is_how_this_one_was_installed(origin: object, wanted: str) -> None:
+    assert requirement(json.dumps(origin)) == wanted
+    assert not wanted or fault(wanted) == ""
+
+
+def test_no_origin_is_no_requirement() -> None:
+    assert requirement("") == ""
+    assert installed() == ""  # the tests run from a folder
 
 
 def test_requirement_replaces_the_index(tmp_path: Path) -> None:
@@ -101,9 +175,23 @@ def test_requirement_replaces_the_index(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ['x"; rm', "x\n- run: y", "$(id)", "`id`", "-e .", "x'y", "a\\b"])
-def test_requirement_cannot_become_shell(text: str) -> None:
-    assert not REQUIREMENT.match(text)
+@pytest.mark.parametrize(
+    "text",
+    [
+        *('x"; rm', "x\n- run: y", "$(id)", "`id`", "-e .", "x'y", "a\\b", "gpugen @ file:///x"),
+        *("/x/gpugen", "x/gpugen.whl", "gpugen @ http://x.example/y", "gpugen @ ftp://x.example/y"),
+        *("gpugen @ https://me:word@x.example/y", "git+https://token@x.example/y", "git+file:///x"),
+    ],
+)
+def test_requirement_is_neither_shell_nor_secret_nor_local(text: str) -> None:
+    assert fault(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["gpugen==0.1.0", "gpugen[x]>=0.1,<1", "git+ssh://git@x.example/y@v1", REQUIREMENT]
+)
+def test_requirement_may_be_what_pip_takes(text: str) -> None:
+    assert fault(text) == ""
 
 
 @pytest.mark.parametrize(

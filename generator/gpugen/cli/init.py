@@ -9,8 +9,13 @@ import click
 
 from gpugen.catalog import Catalog, UnknownRow
 from gpugen.errors import ExitCode, GpugenError, UsageError
+from gpugen.spelling import quoted
 
-REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9 @._~:/+=<>!,\[\]-]*\Z")  # no quotes, no shell
+EXAMPLE = "gpugen @ git+https://git.example/gpugen@<commit>"
+LEFT_OUT = (
+    "because nothing says where others get this very gpugen from;\n"
+    f"    the same command with --requirement '{EXAMPLE}' adds them"
+)
 
 
 @click.command("init")
@@ -25,7 +30,8 @@ REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9 @._~:/+=<>!,\[\]-]*\Z")  # no q
     "--requirement",
     metavar="REQ",
     default="",
-    help="What pip finds gpugen by, in the pre-commit and CI files; default: gpugen==<version>.",
+    help="What pip finds gpugen by, in the pre-commit and CI files; default: how this one was"
+    " installed, where that names a commit or an archive with its hash.",
 )
 def command(
     folder: Path, cluster: str, model: str, count: int, hosts: str, requirement: str
@@ -33,24 +39,23 @@ def command(
     """Write a starter repository: a spec, its schema for editors, pre-commit and CI files.
 
     Files that exist are left alone. The spec states the current driver and toolkit versions.
+    Without a requirement the pre-commit and CI files are left out.
 
     Example: gpugen init gpu --cluster train --model h100-sxm5-80gb --count 8
     """
     from gpugen.cli.schema import editor_schema
     from gpugen.resolve import root_schema
-    from gpugen.starter import files, starter
+    from gpugen.starter import INSTALLING, files, starter
+    from gpugen.starter.installed import fault, installed
 
     defs = root_schema()["$defs"]
     for value, kind in ((cluster, "clusterName"), (hosts, "hostPattern")):
         if not re.search(defs[kind]["pattern"], value):
             raise UsageError(f"{value!r} is not {defs[kind]['x-wanted']}")
-    if requirement and not REQUIREMENT.match(requirement):
-        raise UsageError(
-            f"{requirement!r} is not a requirement of pip",
-            "for example 'gpugen @ git+https://git.example/gpugen@v0.1.0'",
-        )
+    if requirement and (why := fault(requirement)):
+        raise UsageError(f"{quoted(requirement)} {why}", f"for example {EXAMPLE!r}")
     try:
-        values = starter(Catalog(), cluster, model, count, hosts, requirement)
+        values = starter(Catalog(), cluster, model, count, hosts, requirement or installed())
     except UnknownRow as unknown:
         hint = unknown.meant or "'gpugen catalog gpus' lists them"
         raise UsageError(f"no GPU model {model!r} in the catalogue", hint) from unknown
@@ -63,6 +68,8 @@ def command(
     )
     for line in values.key_commands:
         click.echo(f"  {line}", err=True)
+    if not values.requirement:
+        click.echo(f"{' and '.join(INSTALLING)}: left out, {LEFT_OUT}", err=True)
     click.echo(f"next: edit inventories/{cluster}/cluster.yaml, then 'gpugen render'", err=True)
     return ExitCode.DONE
 

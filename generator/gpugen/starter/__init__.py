@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpugen import __version__
 from gpugen.catalog import Catalog
 from gpugen.model.catalog import DriverBranch, GpuModel
 from gpugen.model.record import record
@@ -15,9 +14,11 @@ from gpugen.versions import parts
 SYSTEM = "ubuntu-24.04"
 FILES = {
     "inventories/{cluster}/cluster.yaml": "cluster.yaml.j2",
+    ".gitattributes": "gitattributes.j2",
+}
+INSTALLING = {  # files that have gpugen installed
     ".pre-commit-config.yaml": "pre-commit.yaml.j2",
     ".github/workflows/gpugen.yaml": "workflow.yaml.j2",
-    ".gitattributes": "gitattributes.j2",
 }
 
 
@@ -36,14 +37,14 @@ class Starter:
     system: str
     driver: str
     toolkit: str
-    requirement: str  # by which pip finds gpugen, in the pre-commit and CI files
+    requirement: str  # by which pip finds gpugen; empty: nothing installs it
     key_commands: tuple[str, ...]  # that fetch the keys of the vendor's repositories
 
 
 def starter(
     catalog: Catalog, cluster: str, model: str, count: int, hosts: str, requirement: str = ""
 ) -> Starter:
-    """Return a starter with the current versions of the catalogue, and of gpugen."""
+    """Return a starter with the current versions of the catalogue."""
     minors = [minor.id for minor in catalog.kubernetes_minors() if minor.is_supported]
     return Starter(
         cluster=cluster,
@@ -57,7 +58,7 @@ def starter(
         system=SYSTEM,
         driver=_driver(catalog, model).latest_known,
         toolkit=str(catalog.container_toolkit()["latest"]),
-        requirement=requirement or f"gpugen=={__version__}",
+        requirement=requirement,
         key_commands=_key_commands(catalog, catalog.gpu(model)),
     )
 
@@ -82,7 +83,11 @@ def _driver(catalog: Catalog, model: str) -> DriverBranch:
 
 
 def files(values: Starter) -> Iterator[tuple[str, str]]:
-    """Yield path and text of every file of the starter repository."""
+    """Yield path and text of every file of the starter repository.
+
+    Without a requirement there are none that install gpugen: a bare name would install whatever
+    somebody else gives that name on a package index.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -91,6 +96,7 @@ def files(values: Starter) -> Iterator[tuple[str, str]]:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - text files, filled with names that were checked
     )
-    for path, template in FILES.items():
+    wanted = {**FILES, **INSTALLING} if values.requirement else FILES
+    for path, template in wanted.items():
         text = environment.get_template(template).render(starter=values)
         yield path.format(cluster=values.cluster), text
