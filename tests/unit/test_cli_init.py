@@ -81,7 +81,7 @@ def test_what_exists_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_second_cluster_joins_the_first(tmp_path: Path) -> None:
     gpugen("init", tmp_path)
-    gpugen("init", tmp_path, "--cluster", "train")
+    gpugen("init", tmp_path, "--cluster", "train", "--hosts", "train-[01:02].example")
     assert Workspace(tmp_path).clusters() == ["lab", "train"]
     assert gpugen("validate", cwd=tmp_path).err.endswith("\n2 warnings\n")
 
