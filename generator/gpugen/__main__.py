@@ -1,15 +1,43 @@
-"""``python -m gpugen`` and the console script: run, and turn every end into an exit code."""
+"""``python -m gpugen`` and the console script: run, and turn every end into an exit code.
+
+Whatever is imported is imported inside of ``main``, behind the handlers of signals: a signal while
+modules are loaded ends the process with the code that it has later, too.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-
-from gpugen.cli import run
 
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    sys.exit(run(sys.argv[1:]))
+    _leave_on_signals()
+    from gpugen import streams
+
+    streams.guard()
+    from gpugen.cli import run
+
+    try:
+        code = run(sys.argv[1:])
+        _leave_on_signals()  # what is left is to write what is buffered
+    except KeyboardInterrupt:
+        code = 128 + signal.SIGINT
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0
+    sys.exit(streams.settle(code))
+
+
+def _leave_on_signals() -> None:
+    """End at once where a signal comes while nothing is at work; ignored ones stay ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _leave)
+
+
+def _leave(number: int, _frame: object) -> None:
+    os._exit(128 + number)
 
 
 if __name__ == "__main__":

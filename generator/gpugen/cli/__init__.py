@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import signal
-import sys
 from importlib import import_module
 from typing import Any
 
 import click
 
 from gpugen.errors import ExitCode, GpugenError
+from gpugen.streams import StreamError
 
 COMMANDS = {
     "init": "Write a starter repository: a spec, editor, pre-commit and CI files.",
@@ -83,7 +83,14 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run a command line and return its exit code; nothing escapes but a second interrupt."""
-    signal.signal(signal.SIGTERM, _terminate)
+    _stop_by_exceptions()
+    try:
+        return _run(arguments)
+    except (GpugenError, OSError):  # not even the report could be written
+        return ExitCode.ENVIRONMENT
+
+
+def _run(arguments: list[str]) -> int:
     try:
         result: Any = main.main(arguments, prog_name="gpugen", standalone_mode=False)
     except click.exceptions.Abort:
@@ -96,21 +103,40 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         click.echo("interrupted; nothing half-written is left behind", err=True)
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()
-        return ExitCode.DONE
+    except OSError as error:
+        return _report(_of_system(error))
+    except MemoryError:
+        return _report(GpugenError("out of memory"))
     except Exception as error:  # noqa: BLE001 - the boundary: a bug is told apart from a fault
         return _report_bug(error)
     return result if isinstance(result, int) else ExitCode.DONE
+
+
+def _stop_by_exceptions() -> None:
+    """Let signals unwind the stack, so that a commit that is under way is taken back."""
+    handlers = {signal.SIGTERM: _terminate, signal.SIGINT: signal.default_int_handler}
+    for number, handler in handlers.items():
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def _terminate(_number: int, _frame: object) -> None:
     raise SystemExit(int(ExitCode.TERMINATED))
 
 
+def _of_system(error: OSError) -> GpugenError:
+    """Word what the system refused where nobody expected it, such as a name that is too long."""
+    from gpugen.spelling import shown
+
+    name = f": {shown(error.filename)}" if isinstance(error.filename, str) else ""
+    return GpugenError(f"{error.strerror or type(error).__name__}{name}")
+
+
 def _report(error: GpugenError) -> int:
     from gpugen.report import printable
 
+    if isinstance(error, StreamError) and error.is_quiet:
+        return error.exit_code
     click.echo(f"gpugen: {printable(error.message)}", err=True)
     if error.hint:
         click.echo(f"    hint {printable(error.hint)}", err=True)
