@@ -11,7 +11,7 @@ from gpugen.model.finding import Finding
 from gpugen.package_sources import PackageSource, fetch_command
 
 ID = "repository-key-file"
-LARGEST = 65536  # bytes that are read
+LARGEST = 65536  # bytes of a key; a vendor's has less than 8192
 
 
 def fault(path: Path, root: Path, stated: PackageSource) -> Finding | None:
@@ -19,7 +19,7 @@ def fault(path: Path, root: Path, stated: PackageSource) -> Finding | None:
     if stated.key_url:
         return _fault_of_vendors(path, root, stated)
     why = _unusable(path, root)
-    found, why = ("", why) if why else _fingerprint(path.read_bytes())
+    found, why = ("", why) if why else _fingerprint(read(path))
     if why:
         return Finding(
             ID,
@@ -40,7 +40,7 @@ def fault(path: Path, root: Path, stated: PackageSource) -> Finding | None:
 def _fault_of_vendors(path: Path, root: Path, stated: PackageSource) -> Finding | None:
     """Judge a key of the vendor's, whose file has a name of ours and whose fingerprint we know."""
     why = _unusable(path, root)
-    found, why = ("", why) if why else _fingerprint(path.read_bytes())
+    found, why = ("", why) if why else _fingerprint(read(path))
     if not why and found == stated.fingerprint:
         return None
     return Finding(
@@ -51,13 +51,21 @@ def _fault_of_vendors(path: Path, root: Path, stated: PackageSource) -> Finding 
     )
 
 
+def read(path: Path) -> bytes:
+    """Return the content of a key file, of one that is too large a byte more than allowed."""
+    with path.open("rb") as file:
+        return file.read(LARGEST + 1)
+
+
 def _unusable(path: Path, root: Path) -> str:
     """Say why a file is no key, by its place and its look; empty if nothing is wrong."""
     if not path.is_file():
         return "does not exist"
     if not path.resolve().is_relative_to(root):
         return "leads out of the repository"
-    start = path.read_bytes()[:LARGEST]
+    start = read(path)
+    if len(start) > LARGEST:
+        return f"has more than {LARGEST} bytes"
     if b"PRIVATE KEY" in start:
         return "holds a private key"
     if b"BEGIN PGP PUBLIC KEY BLOCK" not in start:

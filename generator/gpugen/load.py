@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from gpugen.model.finding import Finding, Location, Pointer
 from gpugen.model.record import record
 from gpugen.reading.layers import OWN_KEYS, Reader, Stacking
-from gpugen.reading.merging import Layered, below, merged
+from gpugen.reading.merging import Layered, below, merged, merged_rows
 from gpugen.reading.source import Places, Source
 
-__all__ = ["Document", "Origin", "Reader", "load", "why"]
+__all__ = ["Document", "Locator", "Origin", "Reader", "load", "why"]
 
 
 @record
@@ -42,27 +42,42 @@ class Document:
 
         A pointer that leads nowhere is located by the key of its nearest ancestor.
         """
-        stack = self._root()
-        for part in pointer.parts:
-            deeper = below(stack, part)
-            if not deeper:
-                key = True
-                break
-            stack = deeper
-        return _location(stack[-1], key=key)
+        return Locator(self).locate(pointer, key)
 
     def history(self, pointer: Pointer) -> tuple[Origin, ...]:
         """Return what each file says about a pointer, lowest first; the last one wins."""
-        stack = self._root()
-        for part in pointer.parts:
-            stack = below(stack, part)
-            if not stack:
-                return ()
+        stack, is_whole = Locator(self).stack(pointer)
+        if not is_whole:
+            return ()
         return tuple(Origin(layered.value, _location(layered, key=False)) for layered in stack)
 
-    def _root(self) -> list[Layered]:
-        """Return the stack of the whole spec, with places."""
-        return _stack([(source, source.places) for source in self.files])
+
+class Locator:
+    """Finds where many values of one document stand; what takes long is done once."""
+
+    def __init__(self, document: Document) -> None:
+        self._root = _stack([(source, source.places) for source in document.files])
+        self._rows: dict[tuple[str, ...], list[list[Layered]]] = {}  # of lists that files merge
+
+    def locate(self, pointer: Pointer, key: bool = False) -> Location:
+        """Return where the winning value of a pointer stands, or its key."""
+        stack, is_whole = self.stack(pointer)
+        return _location(stack[-1], key=key or not is_whole)
+
+    def stack(self, pointer: Pointer) -> tuple[list[Layered], bool]:
+        """Return what the files say there, or at the nearest ancestor, and whether it is there."""
+        stack, parts = self._root, pointer.parts
+        for depth, part in enumerate(parts):
+            deeper = below(stack, part, partial(self._merged, parts[:depth], stack))
+            if not deeper:
+                return stack, False
+            stack = deeper
+        return stack, True
+
+    def _merged(self, place: tuple[str, ...], stack: list[Layered]) -> list[list[Layered]]:
+        if place not in self._rows:
+            self._rows[place] = merged_rows(stack)
+        return self._rows[place]
 
 
 def _stack(files: Sequence[tuple[Source, Places | None]]) -> list[Layered]:

@@ -67,14 +67,19 @@ class Workspace:
         from gpugen.validate import validate
 
         at_home = self.owns(path)
-        boundary = self.root if self.root and _is_below(path, self.root) else path.parent
-        document, findings = load(path, boundary, self.reader)
+        document, findings = load(path, self._boundary(path), self.reader)
         if document is None or is_fatal(findings):
             return Outcome(path, document, None, findings)
         findings += validate(document.data)
         if is_fatal(findings):
             return Outcome(path, document, None, findings)
         return self._judge_meaning(path, document, findings, at_home)
+
+    def _boundary(self, path: Path) -> Path:
+        """Return the folder that neither the spec nor a layer of it may lie outside of."""
+        if self.root and (_is_below(path.parent, self.root) or _lies_in(path, self.root)):
+            return self.root
+        return path.parent
 
     def _judge_meaning(
         self, path: Path, document: Document, findings: list[Finding], at_home: bool
@@ -115,25 +120,18 @@ class Workspace:
             if fault := key_files.fault(path, self.root, source):
                 findings.append(fault)
             elif source.key_file not in keys:
-                keys[source.key_file] = path.read_bytes()
+                keys[source.key_file] = key_files.read(path)
         return keys, findings
 
     def inputs(self, outcome: Outcome) -> str:
         """Return one digest of all that the output follows from: spec, layers, catalogue, code."""
         assert outcome.document is not None
         digest = hashlib.sha256(product_digest().encode())
-        digest.update(self._own_catalogue().encode())
+        digest.update(self.catalog.user_digest().encode())
         for source in outcome.document.files:
             digest.update(hashlib.sha256(source.raw).digest())
         for path, key in sorted(outcome.keys.items()):
             digest.update(path.encode() + hashlib.sha256(key).digest())
-        return digest.hexdigest()
-
-    def _own_catalogue(self) -> str:
-        """Return a digest of the user's additions to the catalogue."""
-        digest = hashlib.sha256()
-        for path in sorted((self.root / "catalog").glob("*.yaml")) if self.root else ():
-            digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
         return digest.hexdigest()
 
     def build(self, outcome: Outcome) -> Tree:
@@ -175,6 +173,11 @@ def _files(folder: str, name: str) -> Iterator[tuple[str, bytes]]:
         else:
             with open(entry.path, "rb") as file:  # noqa: PTH123 - 500 files in 5 ms
                 yield f"{name}/{entry.name}", file.read()
+
+
+def _lies_in(path: Path, folder: Path) -> bool:
+    """Tell whether a path lies in a folder by its name, wherever links on the way lead."""
+    return Path(os.path.abspath(path)).is_relative_to(folder)  # noqa: PTH100 - links stay
 
 
 def _is_below(path: Path, folder: Path) -> bool:

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Protocol
 
-from gpugen.load import Document
+from gpugen.load import Document, Locator
 from gpugen.model.finding import Changed, Finding, Row, Severity
 from gpugen.sarif import dumped, log
 from gpugen.spelling import printable
@@ -65,19 +65,23 @@ def render_findings(
 
 def rows(outcomes: Sequence[Judged], extra: Iterable[Finding] = ()) -> list[Row]:
     """Return the findings with their places, sorted; what clusters share is listed once."""
-    found = {
-        _row(finding, outcome.path, outcome.document)
-        for outcome in outcomes
-        for finding in outcome.findings
-    }
-    found |= {_row(finding, Path(), None) for finding in extra}
+    found = {row for one in outcomes for row in _rows(one.findings, one.path, one.document)}
+    found.update(_rows(extra, Path(), None))
     return sorted(found)
 
 
-def _row(finding: Finding, path: Path, document: Document | None) -> Row:
+def _rows(findings: Iterable[Finding], path: Path, document: Document | None) -> Iterator[Row]:
+    locator: Locator | None = None
+    for finding in findings:
+        if finding.location is None and document is not None:
+            locator = locator or Locator(document)
+        yield _row(finding, path, locator)
+
+
+def _row(finding: Finding, path: Path, locator: Locator | None) -> Row:
     at = finding.location
-    if at is None and document is not None:
-        at = document.locate(finding.at, finding.at_key)
+    if at is None and locator is not None:
+        at = locator.locate(finding.at, finding.at_key)
     name = _near(at.path if at else path.as_posix())
     line, column = (at.line, at.column) if at else (1, 1)
     texts = (str(finding.severity), printable(finding.message), printable(finding.hint))

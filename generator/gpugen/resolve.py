@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
-from gpugen import assets, components, translation
+from gpugen import assets, components, host_lines, translation
 from gpugen.catalog import Catalog, UnknownRow
 from gpugen.defaults import fill
 from gpugen.host_places import DEFAULTS, below, missing_host_settings
 from gpugen.model.catalog import Distribution, DriverBranch, GpuModel
 from gpugen.model.driver import Driver, DriverMethod
-from gpugen.model.finding import ROOT, Finding, Pointer
+from gpugen.model.finding import MOST_OF_A_KIND, ROOT, Finding, Pointer
 from gpugen.model.record import record, replaced
 from gpugen.model.spec import (
     ClusterSpec,
@@ -46,9 +46,13 @@ def resolve(
 
     data: a spec that the schema passed. source: its path relative to the repository's root.
     """
-    resolver = _Resolver(data, catalog, [], {})
+    resolver = _Resolver(data, catalog, host_lines.listed(data), [], {})
     spec = resolver.cluster(source)
-    return (None if resolver.findings else spec), resolver.findings
+    found = resolver.findings
+    if len(found) >= MOST_OF_A_KIND:
+        hint = "correct the first ones; the rest may have the same cause"
+        found.append(Finding(found[-1].id, "and perhaps more names that nobody knows", hint, ROOT))
+    return (None if found else spec), found
 
 
 @record
@@ -57,6 +61,7 @@ class _Resolver:
 
     stated: Mapping[str, Any]  # as the user wrote it
     catalog: Catalog
+    hosts: host_lines.Hosts
     findings: list[Finding]
     missing: dict[str, list[int]]  # what no host settings state -> the pools
 
@@ -79,7 +84,7 @@ class _Resolver:
             kubernetes=kubernetes,
             access=translation.access(data["access"]),
             pools=tuple(pool for pool in pools if pool is not None),
-            control_plane=translation.control_plane(data["controlPlane"]),
+            control_plane=host_lines.control_plane(data["controlPlane"], self.hosts),
             stack=data["stack"],
             options={},
             images=translation.images(data["images"]),
@@ -94,7 +99,9 @@ class _Resolver:
         return replaced(spec, options=_options(spec, data["components"]))
 
     def _row(self, find: Callable[[Any], T], key: object, at: Pointer) -> T | None:
-        """Look a name up; what is not found becomes a finding with near names."""
+        """Look a name up; what is not found becomes a finding with near names, a hundred times."""
+        if len(self.findings) >= MOST_OF_A_KIND:
+            return None
         try:
             return find(key)
         except UnknownRow as unknown:
@@ -146,7 +153,7 @@ class _Resolver:
             gpu=gpu,
             gpu_count=count,
             hosts=tuple(
-                translation.host_line(line, at / "hosts" / i)
+                host_lines.host_line(line, self.hosts, at / "hosts" / i)
                 for i, line in enumerate(pool["hosts"])
             ),
             labels=dict(sorted(pool["labels"].items())),

@@ -37,7 +37,7 @@ def nodes(spec: ClusterSpec, plan: Plan, most: int | None = None) -> Iterator[Ku
 
 def _names(spec: ClusterSpec, pool: NodePool) -> Iterator[str]:
     for line in pool.hosts:
-        for host in host_ranges.expand(line.pattern):
+        for host in line.hosts:
             yield host_ranges.node_name(spec, line, host)
 
 

@@ -19,6 +19,9 @@ SECRETS = {  # what credentials look like, by the name of their kind
     "a password in an address": r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)",
 }
 _SECRET = re.compile("|".join(SECRETS.values()))
+LONGEST = 4096  # characters that are searched for what is not to be shown
+_USER = re.compile(r"(?<=://)(?!(?<=ssh://)[\w.-]+@)[^\s@]*(?=@)")  # ssh://git@ is no secret
+_EXTRA = re.compile(r"((?:://|@)[^\s?#]*[?#])\S+")
 _SIGNS = (  # one of these stands in every credential; to look for them first is quick
     *("AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-"),
     *("glrt-", "glcbt-", "glptt-", "glagent-", "xox", "hf_", "nvapi-", "eyJ", "-----BEGIN", "://"),
@@ -40,8 +43,12 @@ def printable(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Cut a text to 40 characters and make it printable; credentials become asterisks."""
-    text = _SECRET.sub("***", text)
+    """Cut a text to 40 characters and make it printable; credentials become asterisks.
+
+    So does all that an address may carry beside itself: user and password, query and fragment.
+    """
+    text = _SECRET.sub("***", text[:LONGEST])
+    text = _EXTRA.sub(r"\1***", _USER.sub("***", text))
     return printable(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
 
 

@@ -21,10 +21,8 @@ from gpugen.model.driver import (
 from gpugen.model.finding import ROOT, Pointer
 from gpugen.model.host_services import Dcgm, DcgmMode, MigService
 from gpugen.model.spec import (
-    ControlPlane,
     Delivery,
     Drain,
-    HostLine,
     Images,
     Mig,
     MigEntry,
@@ -187,28 +185,6 @@ def dcgm(data: Mapping[str, Any] | None, at: Pointer) -> Dcgm | None:
 def mig_service(data: Mapping[str, Any] | None, at: Pointer) -> MigService | None:
     """Return the stated version of the MIG boot service."""
     return None if data is None else MigService(data["version"], at)
-
-
-def host_line(line: str | Mapping[str, Any], at: Pointer) -> HostLine:
-    """Return one line of a pool's hosts."""
-    if isinstance(line, str):
-        return HostLine(line, "", "", "", {}, at)
-    return HostLine(
-        pattern=line["name"],
-        node_name=line.get("nodeName", ""),
-        address=line.get("address", ""),
-        description=line["description"],
-        variables=dict(sorted(line["variables"].items())),
-        at=at,
-        ssh=ssh(line, at),
-    )
-
-
-def control_plane(data: Mapping[str, Any]) -> ControlPlane:
-    """Return the hosts of the control plane."""
-    at = ROOT / "controlPlane"
-    lines = enumerate(data.get("hosts", ()))
-    return ControlPlane(tuple(host_line(line, at / "hosts" / i) for i, line in lines), at)
 
 
 def images(data: Mapping[str, Any]) -> Images:

@@ -53,16 +53,21 @@ def _worded(data: dict[str, Any]) -> list[Finding]:
 
     faults: dict[tuple[Pointer, str], Worded] = {}  # the first at each place
     remaining = errors(data)
+    rest = 0
     for error in remaining:
         for one in worded(error):
+            if len(faults) >= MAX_FINDINGS:
+                rest = 1  # of an error about many keys, each worded only when it is asked for
+                break
             faults.setdefault((one.finding.at, one.missing), one)
         if len(faults) >= MAX_FINDINGS:
             break
     found = joined(list(faults.values()))
-    rest = sum(1 for _ in islice(remaining, MAX_COUNTED))
-    if rest:
+    counted = sum(1 for _ in islice(remaining, MAX_COUNTED))
+    if rest or counted:
         hint = "correct the first ones; the rest may have the same cause"
-        more = f"and {'more than ' * (rest == MAX_COUNTED)}{rest} more findings"
+        is_more = rest or counted == MAX_COUNTED
+        more = f"and {'more than ' * is_more}{max(counted, rest)} more findings"
         found.append(Finding("schema-more", more, hint, found[-1].at))
     return found
 

@@ -178,6 +178,36 @@ def test_files_that_are_not_read_are_named(tmp_path: Path) -> None:
     assert [f.id for f in found] == ["catalog-file-name", "catalog-link"]
 
 
+def test_a_folder_that_is_a_link_is_not_read(tmp_path: Path) -> None:
+    catalog(tmp_path, a_yaml="secret: line\n")
+    (tmp_path / "catalog").symlink_to(tmp_path)
+    (found,) = Catalog(tmp_path / "catalog").findings()
+    assert found.id == "catalog-link"
+
+
+def test_of_a_file_with_many_faults_a_hundred_are_listed_and_no_row_is_used(tmp_path: Path) -> None:
+    board = textwrap.indent(textwrap.dedent(BOARD), "    ")
+    rows = "".join(f"  b{n}: {{}}\n" for n in range(300))
+    own = catalog(tmp_path, a_yaml=f"gpus:\n  sound:{board}{rows}")
+    assert len(own.findings()) == 101
+    assert own.findings()[-1].id == "catalog-more"
+    with pytest.raises(UnknownRow):
+        own.gpu("sound")
+
+
+def test_files_are_too_large_together(tmp_path: Path) -> None:
+    comment = "# " + "x" * (9 << 20) + "\n"
+    found = catalog(tmp_path, **{f"{n}_yaml": f"gpus: {{}}\n{comment}" for n in "abc"}).findings()
+    assert [f.id for f in found] == ["catalog-size"]
+    assert "b.yaml" in found[0].message
+
+
+def test_a_geometry_is_no_larger_than_a_gpu(tmp_path: Path) -> None:
+    rows = GEOMETRY.replace("placementUnits: 2", "placementUnits: 17")
+    (found,) = catalog(tmp_path, a_yaml=f"migGeometries:\n  ours:{rows}").findings()
+    assert (found.id, "16" in found.message) == ("catalog-geometry", True)
+
+
 def test_every_fault_has_a_case() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
     assert [name for name in FAULTS if f'"{name}"' not in text] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ import yaml
 
 from gpugen import checks
 from gpugen.catalog import Catalog
+from gpugen.checks.file_names import unportable
 from gpugen.model.finding import Finding, Pointer
 from gpugen.resolve import resolve
 from gpugen.validate import validate
+from specs import resolved
 
 CASES = Path(__file__).parents[1] / "checks"
 ALL = {check.id: check for check in checks.discover()}
@@ -154,3 +157,54 @@ def test_every_case_has_a_check() -> None:
 def test_check_is_explained(check: checks.Check) -> None:
     first = check.explanation.splitlines()[0]
     assert first.endswith("."), f"{check.id}: the docstring opens with one sentence"
+
+
+def test_a_check_stops_where_nobody_reads_on() -> None:
+    asked = 0
+
+    def judge_all(_: object) -> Iterator[checks.Problem]:
+        nonlocal asked
+        for asked in range(100_000):
+            yield Pointer(f"/pools/0/hosts/{asked}"), f"host {asked}", "correct it"
+
+    found = list(checks.check("x-y")(judge_all).run(resolved()))
+    assert asked == checks.MOST_SOUGHT
+    assert len(found) == checks.MOST_SHOWN + 1
+    assert found[-1].message == "and more than 900 more findings of this kind"
+
+
+def test_every_rendered_path_can_be_checked_out_on_windows() -> None:
+    root = Path(__file__).parents[2]
+    paths = [
+        p.relative_to(root).as_posix()
+        for o in ("out", "tests/golden/out")
+        for p in (root / o).rglob("*")
+    ]
+    assert len(paths) > 1000
+    assert [path for path in paths if unportable(path) or set(path) & set('<>:"\\|?*')] == []
+    assert len({path.lower() for path in paths}) == len(paths)
+
+
+@pytest.mark.parametrize("name", ["con", "nul", "aux", "prn", "com1", "lpt9"])
+def test_names_of_devices(name: str) -> None:
+    assert [f.at for f in judge({"/name": name})] == ["/name"]
+    assert unportable(f"keys/{name.upper()}.asc")
+
+
+@pytest.mark.parametrize("path", ["keys/a.", "a./b", "keys/a ", "con .x/b"])
+def test_endings_that_windows_drops(path: str) -> None:
+    assert unportable(path)
+
+
+def test_key_files_that_differ_in_case() -> None:
+    own = {"baseURL": "https://p.example/x", "fingerprint": "A" * 40}
+    changes = {
+        "/hostDefaults/repositories": {**own, "keyFile": "keys/a.asc"},
+        "/pools/1": {
+            "name": "b",
+            "gpu": {"model": "t4", "count": 1},
+            "hosts": ["b1"],
+            "host": {"repositories": {**own, "keyFile": "keys/A.asc"}},
+        },
+    }
+    assert [f.at for f in judge(changes)] == ["/pools/1/host/repositories/keyFile"]

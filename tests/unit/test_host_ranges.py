@@ -24,7 +24,33 @@ def test_plain_name() -> None:
     assert host_ranges.count("gpu-01.lab") == 1
 
 
-@pytest.mark.parametrize("pattern", ["n[4:1]", "n[01:012]", "n[1:c]", "n[c:a]", "n[1:999999]"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "n[4:1]",
+        "n[01:012]",
+        "n[1:c]",
+        "n[c:a]",
+        "n[1:999999]",
+        "n[1:200][1:200]",
+        "n" + "[0:9]" * 60,
+    ],
+)
 def test_refused(pattern: str) -> None:
     with pytest.raises(RangeError):
         host_ranges.count(pattern)
+
+
+def test_hosts_of_all_patterns_together_are_bounded() -> None:
+    most = host_ranges.MOST
+    assert sum(map(len, host_ranges.listed([f"a[1:{most - 1}]", "b"]).values())) == most
+    assert set(host_ranges.listed([f"a[1:{most}]", "b"]).values()) == {()}
+    assert set(host_ranges.listed(["a[1:150]"] * 150).values()) == {()}  # one pattern, many lines
+
+
+def test_a_wrong_pattern_has_no_hosts_and_the_others_have_theirs() -> None:
+    assert host_ranges.listed(["a[2:1]", "b[1:2]", "c[1:999][1:999][1:999]"]) == {
+        "a[2:1]": (),
+        "b[1:2]": ("b1", "b2"),
+        "c[1:999][1:999][1:999]": (),
+    }

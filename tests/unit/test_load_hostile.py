@@ -19,10 +19,12 @@ ELSEWHERE = {  # ids that need more than one file
     *(
         "extends-cluster",
         "extends-repeated",
+        "extends-too-large",
         "extends-too-many",
         "layer-api-version",
         "layer-kind",
         "layer-name",
+        "spec-outside",
     ),
 }
 

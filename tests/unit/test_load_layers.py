@@ -315,3 +315,25 @@ def test_a_layer_that_is_near_is_named(tmp_path: Path, text: str) -> None:
     write(tmp_path, {layer: LAYER, spec: SPEC + f"extends: [{text}]\n"})
     _, (finding,) = load(tmp_path / spec, tmp_path)
     assert finding.hint.startswith("did you mean ../_layers/site.yaml? ")
+
+
+def test_a_spec_that_is_a_link_out_of_the_repository_is_not_read(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("hunter2: [\n", encoding="utf-8")
+    folder = tmp_path / "root" / "inventories" / "lab"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").symlink_to(secret)
+    reader = Reader()
+    document, (found,) = load(folder / "cluster.yaml", tmp_path / "root", reader)
+    assert (document, found.id) == (None, "spec-outside")
+    assert "hunter2" not in f"{found}"
+    with pytest.raises(KeyError):  # nothing of it was read
+        reader.content(folder / "cluster.yaml")
+
+
+def test_files_that_are_too_large_together(tmp_path: Path) -> None:
+    comment = "# " + "x" * (9 << 20) + "\n"
+    layers = {f"{name}.yaml": LAYER + comment for name in ("a", "b")}
+    write(tmp_path, layers | {"cluster.yaml": SPEC + "extends: [a.yaml, b.yaml]\n"})
+    _, found = load(tmp_path / "cluster.yaml", tmp_path)
+    assert [f.id for f in found] == ["extends-too-large"]

@@ -239,8 +239,8 @@ def test_more_than_a_hundred_findings_are_counted() -> None:
 
 def test_many_equal_mappings_are_found_at_once() -> None:
     hosts = [{"name": f"h{n}"} for n in range(3000)]
-    assert list(judge._unique_items(None, True, hosts, None)) == []
-    (error,) = judge._unique_items(None, True, [*hosts, {"name": "h7"}], None)
+    assert list(judge._unique_items(None, True, hosts, {})) == []
+    (error,) = judge._unique_items(None, True, [*hosts, {"name": "h7"}], {})
     assert list(error.path) == [3000]
 
 
@@ -304,3 +304,25 @@ def test_patterns_end_at_the_end_of_the_text() -> None:
         pattern = part.get("pattern")
         if isinstance(pattern, str) and "$" in pattern:
             assert pattern.endswith(("$(?!\\n)", "\\$\\())")), pattern
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://git.example/x.git?private_token=hunter2hunter2",
+        "https://git.example/?a=1&access_key=hunter2",
+        "https://git.example/x#hunter2",
+        "https://hunter2@git.example/x",
+        "https://me:hunter2@git.example/x",
+        "https://git.example/hunter2@x",
+        "oci://hunter2@r.example/x",
+        "ssh://git:hunter2@h.example/x",
+        "git@h.example:x?t=hunter2",
+        "http://h.example/?hunter2",
+    ],
+)
+def test_what_an_address_carries_is_refused_and_never_shown(address: str) -> None:
+    (found,) = validate(changed({"/delivery": {"engine": "argocd", "repoURL": address}}))
+    assert found.at == "/delivery/repoURL"
+    assert "hunter2" not in found.message + found.hint
+    assert "write" in found.hint or "leave" in found.hint

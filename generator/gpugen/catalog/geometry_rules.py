@@ -10,9 +10,15 @@ from gpugen.mig.names import meant_profile, memory_gb
 Row: TypeAlias = Mapping[str, Any]
 Contradiction: TypeAlias = tuple[tuple[str | int, ...], str]  # where in the row, what
 
+MOST_UNITS = 16  # of placement, compute or memory; every GPU of the catalogue has at most 12
+
 
 def contradictions(row: Row) -> Iterator[Contradiction]:
-    """Yield where a geometry contradicts itself."""
+    """Yield where a geometry contradicts itself, or goes beyond what any GPU has."""
+    for key in ("placementUnits", "computeSlices", "memorySlices"):
+        if row[key] > MOST_UNITS:
+            yield (key,), f"{row[key]} are more than any GPU has; {MOST_UNITS} are the most"
+            return
     for name, profile in row["profiles"].items():
         for inner, message in _of_profile(row, name, profile):
             yield ("profiles", name, *inner), message

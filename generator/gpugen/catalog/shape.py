@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from itertools import islice
 from typing import Any, NamedTuple
 
 from gpugen import assets
+from gpugen.model.finding import MOST_OF_A_KIND
 
 _TYPES = {
     "string": "text",
@@ -17,6 +19,9 @@ _TYPES = {
     "object": "a mapping",
     "array": "a list",
 }
+
+
+_COMPARED, _MOST_KNOWN = 100, 500  # characters of a name, and names, that are held against one
 
 
 class Misfit(NamedTuple):
@@ -47,9 +52,13 @@ def misfits(data: Mapping[str, Any]) -> list[Misfit]:
 def _explained(data: Mapping[str, Any]) -> list[Misfit]:
     from jsonschema import Draft202012Validator
 
-    errors = Draft202012Validator(schema()).iter_errors(data)
-    found = [misfit for error in errors for misfit in _misfits(error)]
-    return list(dict.fromkeys(found))  # an error per absent key names all that are absent
+    found: dict[Misfit, None] = {}  # an error per absent key names all that are absent
+    for error in islice(Draft202012Validator(schema()).iter_errors(data), 2 * MOST_OF_A_KIND):
+        for misfit in _misfits(error):
+            found[misfit] = None
+            if len(found) > MOST_OF_A_KIND:
+                return list(found)
+    return list(found)
 
 
 def _misfits(error: Any) -> Iterator[Misfit]:
@@ -89,7 +98,8 @@ def close_to(name: str, known: Iterable[str]) -> str:
     """Return the known name that is most like one; empty: none is."""
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.5)), "")
+    few = [word[:_COMPARED] for word in islice(known, _MOST_KNOWN)]
+    return next(iter(get_close_matches(name[:_COMPARED], few, n=1, cutoff=0.5)), "")
 
 
 def _meant(key: str, known: list[str]) -> str:

@@ -9,6 +9,8 @@ from gpugen.catalog import reading
 
 MOST = 3  # that are spelt alike; of ids that contain the name, twice as many
 ALIKE = 0.65
+COMPARED = 100  # ids letter by letter; a repository may have any number of its own
+LONGEST = 100  # characters of a name that are compared
 _NAMES = re.compile(r"^(?:product|nvmlNames|formerNvmlNames|pciDevices): (.*)$", re.MULTILINE)
 
 
@@ -19,12 +21,17 @@ def similar(section: str, wanted: str, ids: Iterable[str]) -> tuple[str, ...]:
     """
     from difflib import get_close_matches
 
-    known = list(ids)
+    known, wanted = list(ids), wanted[:LONGEST]
     spelled = re.sub(r"[^a-z0-9.]+", "-", wanted.lower()).strip("-")
     named = _boards_named(wanted) if section == "gpus" else []
     if spelled in known:
         return (spelled,)
-    if same := [name for name in known if _squash(name) == _squash(wanted)]:
+    few = known
+    if len(known) > COMPARED:
+        few = [name for name in known if name[:2] == spelled[:2]][: 10 * COMPARED] or known[
+            :COMPARED
+        ]
+    if same := [name for name in few if _squash(name) == _squash(wanted)]:
         return tuple(same)
     containing = [name for name in known if spelled and spelled in name]
     containing.sort(key=lambda name: not name.startswith(spelled))
@@ -32,8 +39,8 @@ def similar(section: str, wanted: str, ids: Iterable[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys([*named, *containing]))[: 2 * MOST]
     if len(known) <= 2 * MOST:
         return tuple(known)
-    known = [name for name in known if _is_of_use(section, name)]
-    return tuple(get_close_matches(spelled, known, n=MOST, cutoff=ALIKE))
+    few = [name for name in few if _is_of_use(section, name)]
+    return tuple(get_close_matches(spelled, few[:COMPARED], n=MOST, cutoff=ALIKE))
 
 
 def _is_of_use(section: str, id: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 from gpugen.catalog import reading, shape
 from gpugen.catalog.geometry_rules import contradictions
 from gpugen.catalog.words import fault
-from gpugen.model.finding import ROOT, Finding, Location
+from gpugen.model.finding import MOST_OF_A_KIND, ROOT, Finding, Location
+from gpugen.reading.faults import MAX_BYTES
 from gpugen.reading.source import Source, read_bytes
 
 Rows: TypeAlias = dict[str, dict[str, dict[str, Any]]]  # section -> id -> row
@@ -33,7 +34,12 @@ def read(folder: Path) -> UserCatalog:
     Raises GpugenError: a file cannot be read.
     """
     reader = _Reader()
+    if folder.is_symlink():
+        reader.complain_of_file("catalog-link", folder)
+        return UserCatalog(reader.rows, reader.findings, reader.digest)
     for path in sorted(folder.iterdir()):
+        if reader.is_too_large or reader.is_full:
+            break
         if path.is_symlink() and path.suffix in (".yaml", ".yml"):
             reader.complain_of_file("catalog-link", path)
         elif path.suffix == ".yml":
@@ -51,11 +57,17 @@ class _Reader:
         self.rows: Rows = {}
         self.findings: list[Finding] = []
         self.digest = ""
+        self.size = 0  # bytes read
         self.sources: dict[tuple[str, str], Source] = {}
         self.geometries = set(reading.shipped_ids("migGeometries"))  # and those that are at fault
 
     def read(self, path: Path) -> None:
+        """Take the rows of a file that are without a fault."""
         raw = read_bytes(path)
+        self.size += len(raw)
+        if self.is_too_large:
+            self.complain_of_file("catalog-size", path, str(MAX_BYTES >> 20))
+            return
         self.digest = hashlib.sha256(f"{self.digest}\0{path.name}\0".encode() + raw).hexdigest()
         source = Source(path, raw)
         if source.findings:
@@ -64,6 +76,13 @@ class _Reader:
         stated = source.data.get("migGeometries")
         self.geometries.update(stated if isinstance(stated, dict) else ())
         misfits = shape.misfits(source.data)
+        if len(misfits) > MOST_OF_A_KIND:
+            self._refuse_whole(source, misfits)
+        else:
+            self._take(source, misfits)
+
+    def _take(self, source: Source, misfits: Sequence[shape.Misfit]) -> None:
+        """Complain of what is wrong with a file, and take its other rows."""
         for misfit in misfits:
             self._complain(source, misfit.id, misfit.path, *misfit.values, key=misfit.at_key)
         broken = {misfit.path[:2] for misfit in misfits}
@@ -75,9 +94,17 @@ class _Reader:
                     self.rows.setdefault(section, {})[name] = row
                     self.sources[section, name] = source
 
+    def _refuse_whole(self, source: Source, misfits: Sequence[shape.Misfit]) -> None:
+        """Complain of the first hundred faults of a file and use nothing of it."""
+        for misfit in misfits[:MOST_OF_A_KIND]:
+            self._complain(source, misfit.id, misfit.path, *misfit.values, key=misfit.at_key)
+        self._complain(source, "catalog-more", misfits[MOST_OF_A_KIND].path, MOST_OF_A_KIND)
+
     def _is_welcome(self, source: Source, section: str, id: str, row: Mapping[str, Any]) -> bool:
         """Judge a row of the right shape beside ours and the other files'."""
         steps = (section, id)
+        if self.is_full:
+            return False
         if steps in self.sources:
             other = self.sources[steps].path.name
             self._complain(source, "catalog-duplicate-row", steps, id, section, other)
@@ -106,13 +133,23 @@ class _Reader:
         """Refuse boards whose geometry nobody describes."""
         for board, row in list(self.rows.get("gpus", {}).items()):
             for steps, name in _references(row):
-                if name in self.geometries:
+                if name in self.geometries or self.is_full:
                     continue
                 close = shape.close_to(name, sorted(self.geometries))
                 hint = f"did you mean {close!r}?" if close else "describe it under migGeometries"
                 source, where = self.sources["gpus", board], ("gpus", board, *steps)
                 self._complain(source, "catalog-unknown-geometry", where, name, hint, key=False)
                 self.rows["gpus"].pop(board, None)
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether so much is wrong that nobody reads more of it; an error stops the run."""
+        return len(self.findings) >= 2 * MOST_OF_A_KIND
+
+    @property
+    def is_too_large(self) -> bool:
+        """Tell whether the files read so far are larger together than one file may be."""
+        return self.size > MAX_BYTES
 
     def complain_of_file(self, id: str, path: Path, *values: str) -> None:
         """Add a finding about a file that is not read."""

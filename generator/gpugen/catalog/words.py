@@ -56,6 +56,16 @@ FAULTS: dict[str, Words] = {
         "{1}",
         "A board is cut as its geometry says; without the row no layout can be judged.",
     ),
+    "catalog-more": Words(
+        "and more; only the first {0} faults of a file are looked for",
+        "correct the first ones; the rest may have the same cause",
+        "Somebody who reads a hundred messages has enough to do.",
+    ),
+    "catalog-size": Words(
+        "with {0} the files of catalog/ have more than {1} MiB together",
+        "leave out what no spec of this repository uses",
+        "What a run reads is bounded, whatever somebody puts there.",
+    ),
     "catalog-geometry": Words(
         "{0}",
         "compare with the output of nvidia-smi mig -lgip and nvidia-smi mig -lgipp",

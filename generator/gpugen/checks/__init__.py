@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,6 +15,9 @@ from gpugen.model.spec import ClusterSpec
 
 Problem: TypeAlias = tuple[Pointer, str, str]  # where, what is wrong, what to do
 Judge: TypeAlias = Callable[[ClusterSpec], Iterator[Problem]]
+
+MOST_SHOWN = 100  # findings of one check
+MOST_SOUGHT = 1000  # problems after which a check is asked for no more
 
 
 @record
@@ -40,8 +44,20 @@ class Check:
         """Yield a finding per problem; none where the component that it concerns is off."""
         if self.component and self.component not in spec.options:
             return
-        for at, message, hint in _once(self.judge(spec), [pool.name for pool in spec.pools]):
+        problems = list(islice(self.judge(spec), MOST_SOUGHT + 1))
+        found = list(_once(problems[:MOST_SOUGHT], [pool.name for pool in spec.pools]))
+        for at, message, hint in _bounded(found, is_all=len(problems) <= MOST_SOUGHT):
             yield Finding(self.id, message, hint, at, self.severity, self.at_key, self.tags)
+
+
+def _bounded(found: Sequence[Problem], *, is_all: bool) -> Iterator[Problem]:
+    """Yield the first problems of a check, and one that says how many more there are."""
+    yield from found[:MOST_SHOWN]
+    more = len(found) - MOST_SHOWN
+    if more > 0 or not is_all:
+        many = f"{max(more, 0)} more" if is_all else f"more than {max(more, 0)} more"
+        hint = "correct the first ones; the rest may have the same cause"
+        yield found[-1][0], f"and {many} findings of this kind", hint
 
 
 def _once(problems: Iterable[Problem], pools: Sequence[str]) -> Iterator[Problem]:

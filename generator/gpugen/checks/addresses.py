@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen import host_ranges
 from gpugen.checks import Problem, check
 from gpugen.host_addresses import is_number, leads_somewhere, not_a_hosts, target
-from gpugen.host_ranges import RangeError
 from gpugen.model.access import Ssh
 from gpugen.model.spec import ClusterSpec, HostLine
 
@@ -38,7 +36,7 @@ def same_address(spec: ClusterSpec) -> Iterator[Problem]:
     """
     seen: dict[tuple[str, int, tuple[str, ...]], str] = {}
     for line, ssh in _reached(spec):
-        for host in _hosts(line):
+        for host in line.hosts:
             key = (target(line.address or host), ssh.port or 22, ssh.proxy_jump)
             if (other := seen.setdefault(key, host)) != host:
                 yield (
@@ -76,12 +74,12 @@ def host_lines(spec: ClusterSpec) -> Iterator[HostLine]:
 
 def _reached(spec: ClusterSpec) -> Iterator[tuple[HostLine, Ssh]]:
     """List lines with the settings nearest to them; a host of both is what its pool says."""
-    pooled = {host for pool in spec.pools for line in pool.hosts for host in _hosts(line)}
+    pooled = {host for pool in spec.pools for line in pool.hosts for host in line.hosts}
     for pool in spec.pools:
         for line in pool.hosts:
             yield line, line.ssh or pool.ssh or spec.access.ssh
     for line in spec.control_plane.hosts:
-        if not pooled.intersection(_hosts(line)):
+        if not pooled.intersection(line.hosts):
             yield line, line.ssh or spec.access.ssh
 
 
@@ -89,14 +87,6 @@ def _host_of(jump: str) -> str:
     """Return the host of [user@]host[:port]."""
     host = jump.rpartition("@")[2]
     return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-
-
-def _hosts(line: HostLine) -> Iterator[str]:
-    """List a line's hosts; a range that is wrong has none (another check tells)."""
-    try:
-        yield from host_ranges.expand(line.pattern)
-    except RangeError:
-        return
 
 
 def _better_address(address: str) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen import host_ranges
 from gpugen.checks import Problem, check
-from gpugen.host_ranges import RangeError
 from gpugen.model.spec import ClusterSpec, HostLine
 
 
@@ -15,7 +13,7 @@ def same_host(spec: ClusterSpec) -> Iterator[Problem]:
     """A host of the control plane that is named twice would be changed twice, in one play."""
     seen: set[str] = set()
     for line in spec.control_plane.hosts:
-        hosts = set(_hosts(line))
+        hosts = set(line.hosts)
         if twice := sorted(hosts & seen):
             yield line.at, f"host {twice[0]!r} is named twice", "name it once"
         seen |= hosts
@@ -29,7 +27,7 @@ def own_values(spec: ClusterSpec) -> Iterator[Problem]:
     """
     if not spec.control_plane.hosts:
         return
-    pools = {host: pool.name for pool in spec.pools for line in pool.hosts for host in _hosts(line)}
+    pools = {host: pool.name for pool in spec.pools for line in pool.hosts for host in line.hosts}
     for line in spec.control_plane.hosts:
         if line.node_name:
             yield (
@@ -37,7 +35,7 @@ def own_values(spec: ClusterSpec) -> Iterator[Problem]:
                 "nodeName has no effect in the control plane",
                 "leave it out, or state it in the pool that the host is in",
             )
-        pool = next((pools[host] for host in _hosts(line) if host in pools), "")
+        pool = next((pools[host] for host in line.hosts if host in pools), "")
         for key, value in _own(line).items():
             if pool and value:
                 yield (
@@ -68,11 +66,3 @@ def _own(line: HostLine) -> dict[str, object]:
         "description": line.description,
         "variables": line.variables,
     }
-
-
-def _hosts(line: HostLine) -> Iterator[str]:
-    """List a line's hosts; a range that is wrong has none (another check tells)."""
-    try:
-        yield from host_ranges.expand(line.pattern)
-    except RangeError:
-        return

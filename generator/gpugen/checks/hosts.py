@@ -55,7 +55,7 @@ def same_host(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         for line in pool.hosts:
             twice = []
-            for host in _hosts(line):
+            for host in line.hosts:
                 if host in seen:
                     twice.append((host, seen[host]))
                 seen[host] = pool.name
@@ -76,7 +76,7 @@ def same_node(spec: ClusterSpec) -> Iterator[Problem]:
     seen: dict[str, str] = {}
     for pool in spec.pools:
         for line in pool.hosts:
-            for host in _hosts(line):
+            for host in line.hosts:
                 node = node_name(spec, line, host)
                 if seen.setdefault(node, host) != host:
                     yield (
@@ -94,7 +94,7 @@ def host_names(spec: ClusterSpec) -> Iterator[Problem]:
     More would fit, but the kubelet writes the name into the label kubernetes.io/hostname, too.
     """
     for line in host_lines(spec):
-        host = max(_hosts(line), key=len, default="")
+        host = max(line.hosts, key=len, default="")
         node = node_name(spec, line, host)
         if host and not DNS_NAME.match(host):
             yield (
@@ -131,7 +131,7 @@ def free_names(spec: ClusterSpec) -> Iterator[Problem]:
     """
     groups = {*OF_ANSIBLE, ALL_HOSTS, CONTROL_PLANE, *(pool_group(p.name) for p in spec.pools)}
     for line in host_lines(spec):
-        for host in _hosts(line):
+        for host in line.hosts:
             if host.lower() in groups:
                 fault, hint = "is a group of the inventory", "write the host's own name"
             elif host.lower() == CONTROL_HOST:
@@ -163,11 +163,3 @@ def _name_of(line: HostLine, spec: ClusterSpec) -> Pointer:
     for part in line.at.parts:
         stated = stated[int(part)] if isinstance(stated, list | tuple) else stated[part]
     return line.at / "name" if isinstance(stated, dict) else line.at
-
-
-def _hosts(line: HostLine) -> Iterator[str]:
-    """List a line's hosts; a range that is wrong has none (another check tells)."""
-    try:
-        yield from host_ranges.expand(line.pattern)
-    except RangeError:
-        return

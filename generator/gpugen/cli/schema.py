@@ -44,11 +44,19 @@ def command(target: Path | None, check: bool) -> int:
         click.echo(text, nl=False)
         return ExitCode.DONE
     try:
-        current = target.read_text("utf-8") if target.is_file() else None
+        is_current = _holds(target, text.encode())
         if check:
-            return ExitCode.DONE if current == text else ExitCode.DIFFERENCE
-        if current != text:
+            return ExitCode.DONE if is_current else ExitCode.DIFFERENCE
+        if not is_current:
             target.write_text(text, "utf-8", newline="\n")
     except OSError as error:
         raise GpugenError(f"{target}: {error.strerror}") from error
     return ExitCode.DONE
+
+
+def _holds(target: Path, content: bytes) -> bool:
+    """Tell whether a file holds just that; no more of it is read."""
+    if not target.is_file():
+        return False
+    with target.open("rb") as file:
+        return file.read(len(content) + 1) == content

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from gpugen.mig.names import meant_profile, parse_profile
 from gpugen.mig.placement import Layout, Placement, fit
 from gpugen.model.catalog import MigGeometry
+
+MOST_LAYOUTS = 5_000  # of one geometry; those that gpugen brings have at most 127
 
 
 def layouts(geometry: MigGeometry) -> Iterator[dict[str, int]]:
     """Yield every set of instances that fits an empty GPU, none twice; without the empty set.
 
     Profiles keep the geometry's order. Whatever is part of a layout that fits, fits as well, so a
-    set that does not fit ends its branch of the search.
+    set that does not fit ends its branch of the search. At most ``MOST_LAYOUTS`` are looked at.
     """
-    return _extensions(geometry, {}, tuple(geometry.profiles))
+    return islice(_extensions(geometry, {}, tuple(geometry.profiles)), MOST_LAYOUTS)
 
 
 def _extensions(

@@ -63,7 +63,7 @@ def fit(geometry: MigGeometry, profiles: Layout) -> Placement | Refusal:
     refusal = _over_budget(geometry, dict(wanted))
     if refusal is not None:
         return refusal
-    starts = _place([(geometry.profiles[name], count) for name, count in wanted], 0)
+    starts = _place([(geometry.profiles[name], count) for name, count in wanted], 0, set())
     if starts is None:
         spelled = ", ".join(f"{count} x {name}" for name, count in wanted)
         return Refusal(RefusalCode.PLACEMENT, f"{spelled}: no placement on the GPU holds them all")
@@ -155,23 +155,32 @@ def _size_order(profile: MigProfile) -> tuple[int, int, str]:
 
 
 def _place(
-    wanted: Sequence[tuple[MigProfile, int]], taken: int, after: int = -1
+    wanted: Sequence[tuple[MigProfile, int]],
+    taken: int,
+    failed: set[tuple[int, int, int, int]],
+    after: int = -1,
 ) -> tuple[int, ...] | None:
     """Find starts by search with backtracking; taken is a bit per placement unit.
 
     after: equal instances are placed from left to right, so that orders are not tried again.
+    failed: what was tried in vain (profiles left, instances of the first, taken, after), so that
+    nothing is tried twice.
     """
     if not wanted:
         return ()
     (profile, count), *rest = wanted
+    state = (len(wanted), count, taken, after)
+    if state in failed:
+        return None
     for start in profile.starts:
         mask = ((1 << profile.size) - 1) << start
         if start <= after or taken & mask:
             continue
         if count > 1:
-            more = _place([(profile, count - 1), *rest], taken | mask, start)
+            more = _place([(profile, count - 1), *rest], taken | mask, failed, start)
         else:
-            more = _place(rest, taken | mask)
+            more = _place(rest, taken | mask, failed)
         if more is not None:
             return (start, *more)
+    failed.add(state)
     return None

@@ -26,6 +26,9 @@ class Pointer(str):
 ROOT = Pointer("")
 
 
+MOST_OF_A_KIND = 100  # findings that one stage makes of one file; what is more is not looked for
+
+
 class Severity(StrEnum):
     """How much a finding weighs: an error stops the run, a warning does not."""
 

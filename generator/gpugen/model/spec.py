@@ -117,6 +117,7 @@ class HostLine:
     """One line of the inventory: a host, or an Ansible range of hosts that stays a range."""
 
     pattern: str
+    hosts: tuple[str, ...]  # that the pattern names; none if it is wrong or the spec names too many
     node_name: str  # empty: derived by access.nodeNames
     address: str
     description: str

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from heapq import nsmallest
 from pathlib import Path
 
-from gpugen.model.finding import Finding
-from gpugen.reading.faults import fault
+from gpugen.model.finding import Finding, Location
+from gpugen.reading.faults import MAX_BYTES, MAX_FAULTS, fault
 from gpugen.reading.source import Source, read_bytes
 from gpugen.spelling import nearest, shown
 
@@ -54,14 +55,23 @@ class Stacking:
         self._reader = reader
         self._boundary = boundary
         self._seen: set[Path] = set()
+        self._size = 0  # bytes of all files
 
     def add(self, path: Path) -> None:
-        """Stack the spec upon everything that it extends."""
+        """Stack the spec upon everything that it extends; nothing is read beyond the boundary."""
+        if not self._reader.real(path).is_relative_to(self._reader.real(self._boundary)):
+            self.findings.append(fault("spec-outside", Location(path.as_posix(), 1, 1)))
+            return
         self._add(self._reader.source(path), [self._reader.real(path)])
 
     def _add(self, source: Source, chain: list[Path]) -> None:
         """Stack a file; chain: the real paths of those that lead to it, itself last."""
         self._seen.add(chain[-1])
+        self._size += len(source.raw)
+        if self._size > MAX_BYTES and not source.findings:
+            start = Location(source.path.as_posix(), 1, 1)
+            self.findings.append(fault("extends-too-large", start, MAX_BYTES >> 20))
+            return
         self.findings += source.findings
         if source.findings:
             return
@@ -69,8 +79,14 @@ class Stacking:
             self.findings += _layer_faults(source)
         if "extends" in source.data:
             for index, path in self._extended(source, chain):
-                self._extend(source, index, path, chain)
+                if not self._is_full:
+                    self._extend(source, index, path, chain)
         self.sources.append(source)
+
+    @property
+    def _is_full(self) -> bool:
+        """Tell whether so much is wrong that the rest need not be looked at."""
+        return len(self.findings) >= MAX_FAULTS or self._size > MAX_BYTES
 
     def _extend(self, source: Source, index: int, path: Path, chain: list[Path]) -> None:
         real = self._reader.real(path)
@@ -90,6 +106,10 @@ class Stacking:
             return
         before: set[Path] = set()
         for index, text in enumerate(listed):
+            if index == MAX_LAYERS:
+                self.findings.append(_at_item(source, index, "extends-too-many", MAX_LAYERS))
+            if index == MAX_LAYERS or self._is_full:
+                return
             if not isinstance(text, str):
                 values = (", and this is none", "../_layers/site.yaml")
                 self.findings.append(_at_item(source, index, "extends-shape", *values))
@@ -132,7 +152,8 @@ class Stacking:
 def _meant(path: Path, folder: Path) -> str:
     """Return a hint with the layer that a path may stand for."""
     homes = [path if path.is_dir() else path.parent, folder.parent / "_layers"]
-    layers = {file.stem: file for home in homes for file in sorted(home.glob("*.y*ml"))}
+    found = (file for home in homes for file in nsmallest(MAX_LAYERS, home.glob("*.y*ml")))
+    layers = {file.stem: file for file in found}
     meant = next(iter(layers), "") if path.is_dir() else nearest(path.stem, layers)
     if not meant or layers[meant].name == "cluster.yaml":
         return ""

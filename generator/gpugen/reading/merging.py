@@ -6,7 +6,7 @@ items are all named merge by name, everything else is replaced by the higher fil
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpugen.model.record import record
@@ -33,20 +33,34 @@ def merged(stack: Sequence[Layered]) -> Any:
     if len(level) == 1 and not level[0].hidden:
         return level[0].value
     if isinstance(level[0].value, dict):
-        return {key: merged(_entries(level, key)) for key in _keys(level)}
+        return {key: merged(entries) for key, entries in _columns(level).items()}
     return [merged(row) for row in _rows(level)]
 
 
-def below(stack: Sequence[Layered], part: str) -> list[Layered]:
-    """Return the stack of an entry of what a stack comes to; empty if there is no such entry."""
+def below(
+    stack: Sequence[Layered], part: str, rows: Callable[[], Sequence[list[Layered]]] | None = None
+) -> list[Layered]:
+    """Return the stack of an entry of what a stack comes to; empty if there is no such entry.
+
+    rows: returns ``merged_rows(stack)``, from a memory of the caller's.
+    """
     level = _level(stack)
     value = level[-1].value
     if isinstance(value, dict):
         return _entries(level, part)
-    if isinstance(value, list) and part.isascii() and part.isdigit():
-        rows = _rows(level)
-        return rows[int(part)] if int(part) < len(rows) else []
-    return []
+    if not isinstance(value, list) or not (part.isascii() and part.isdigit()) or len(part) > 9:
+        return []
+    index = int(part)
+    if len(level) == 1:
+        own = level[0]
+        return [Layered(value[index], own.places, value, index)] if index < len(value) else []
+    found = rows() if rows else _rows(level)
+    return found[index] if index < len(found) else []
+
+
+def merged_rows(stack: Sequence[Layered]) -> list[list[Layered]]:
+    """Return the stacks of all items of the list that a stack comes to."""
+    return _rows(_level(stack))
 
 
 def _level(stack: Sequence[Layered]) -> Sequence[Layered]:
@@ -78,8 +92,15 @@ def _is_named_list(value: Any) -> bool:
     )
 
 
-def _keys(level: Sequence[Layered]) -> dict[str, None]:
-    return {key: None for layered in level for key in layered.value if key not in layered.hidden}
+def _columns(level: Sequence[Layered]) -> dict[str, list[Layered]]:
+    """Return the stacks of a mapping's entries, by key; each file's keys are gone through once."""
+    columns: dict[str, list[Layered]] = {}
+    for layered in level:
+        mapping, hidden = layered.value, layered.hidden
+        for key, value in mapping.items():
+            if key not in hidden:
+                columns.setdefault(key, []).append(Layered(value, layered.places, mapping, key))
+    return columns
 
 
 def _entries(level: Sequence[Layered], key: str) -> list[Layered]:

@@ -186,6 +186,17 @@ FAULTS: dict[str, Words] = {
     "extends-repeated": Words(
         "'{0}' is listed twice", "list it once", "A layer is merged once, at its lowest place."
     ),
+    "spec-outside": Words(
+        "the spec is a link that leads out of the repository; it is not followed",
+        "put the file itself there",
+        "What a link points to can be any file of the machine that runs gpugen, and a message about"
+        " it would show a line of it.",
+    ),
+    "extends-too-large": Words(
+        "with this file the spec and its layers have more than {0} MiB together",
+        "leave out what no cluster needs",
+        "What a run reads is bounded, whatever somebody puts into the repository.",
+    ),
     "extends-too-many": Words(
         "the spec extends more than {0} files", "merge layers", "The number of layers is bounded."
     ),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sized
+from itertools import islice
 from typing import Any
 
 from gpugen.spelling import quoted, shown
@@ -19,6 +21,7 @@ KINDS = {
     "null": "null",
 }
 _SHORT = 80  # characters of an example
+_FEW = 40  # entries of a list or mapping that are spelt out
 
 
 def kind(value: Any) -> str:
@@ -40,10 +43,15 @@ def spelled(value: Any) -> str:
         is_word = value.replace("-", "").replace(".", "").replace("/", "").isalpha()
         return shown(value) if is_word else f'"{shown(value)}"'
     if isinstance(value, list):
-        return f"[{', '.join(map(spelled, value))}]"
+        return f"[{', '.join([*map(spelled, value[:_FEW]), *_dots(value)])}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {spelled(item)}' for key, item in value.items())}}}"
+        entries = [f"{shown(key)}: {spelled(item)}" for key, item in islice(value.items(), _FEW)]
+        return f"{{{', '.join([*entries, *_dots(value)])}}}"
     return json.dumps(value)
+
+
+def _dots(entries: Sized) -> list[str]:
+    return ["…"] if len(entries) > _FEW else []
 
 
 def example_of(schema: dict[str, Any]) -> str:

@@ -67,18 +67,18 @@ def folder(name: str, within: int | None = None) -> Iterator[int]:
         os.close(handle)
 
 
-def read(name: str, within: int) -> tuple[bytes, os.stat_result] | None:
+def read(name: str, within: int, largest: int = LARGEST) -> tuple[bytes, os.stat_result] | None:
     """Return content and status of a regular file, None where something else stands.
 
-    A file above ``LARGEST`` counts as something else. Raises OSError: unreadable or missing.
+    A file above ``largest`` bytes counts as something else. Raises OSError: unreadable or missing.
     """
     handle = os.open(name, _OPEN_FILE, dir_fd=within)
     try:
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > largest:
             return None
         content = os.read(handle, status.st_size + 1)
-        while len(content) < status.st_size and (more := os.read(handle, LARGEST)):
+        while len(content) < status.st_size and (more := os.read(handle, largest)):
             content += more
         return content, status
     finally:

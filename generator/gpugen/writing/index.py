@@ -14,6 +14,7 @@ from gpugen.writing import files
 
 INDEX = ".gpugen.json"
 VERSION = 1
+LARGEST = 16 * 1024 * 1024  # bytes; of 500 pools it has one
 
 _FORBIDDEN = frozenset(("", ".", "..", ".git"))  # steps of a path, in lower case
 _DEEPEST, _LONGEST = 32, 256  # steps of a path, characters of a step; no rendered path comes near
@@ -74,7 +75,7 @@ def index_of(root: int) -> tuple[Index | None, bytes | None]:
     Raises GpugenError: a newer gpugen wrote it.
     """
     try:
-        found = files.read(INDEX, root)
+        found = files.read(INDEX, root, LARGEST)
     except OSError:
         return None, None
     return (parse(found[0]), found[0]) if found else (None, None)

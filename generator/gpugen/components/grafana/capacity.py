@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from gpugen import host_ranges, metrics
+from gpugen import metrics
 from gpugen.components.grafana.panels import (
     Panel,
     dashboard,
@@ -74,7 +74,7 @@ def _units(spec: ClusterSpec) -> Iterator[tuple[tuple[str, str], int]]:
 
 
 def _host_count(pool: NodePool) -> int:
-    return sum(host_ranges.count(line.pattern) for line in pool.hosts)
+    return sum(len(line.hosts) for line in pool.hosts)
 
 
 def _constants(numbers: dict[tuple[str, str], int]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen import gpu_access, host_ranges, metrics
+from gpugen import gpu_access, metrics
 from gpugen.components.prometheus import mig
 from gpugen.components.prometheus.alert import ALLOW_LIST, Alert, Level, either
 from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
@@ -58,7 +58,7 @@ def agents(spec: ClusterSpec, pool: NodePool) -> tuple[str, ...]:
 
 def host_count(pool: NodePool) -> int:
     """Count the hosts that the spec names."""
-    return sum(host_ranges.count(line.pattern) for line in pool.hosts)
+    return sum(len(line.hosts) for line in pool.hosts)
 
 
 def _of(pool: NodePool) -> tuple[tuple[str, str], ...]:

@@ -102,7 +102,7 @@ def targets(spec: ClusterSpec, pool: NodePool) -> list[dict[str, Any]]:
             "labels": {"instance": node, "node": node, "pool": pool.name},
         }
         for line in pool.hosts
-        for host in host_ranges.expand(line.pattern)
+        for host in line.hosts
         for node in [host_ranges.node_name(spec, line, host)]
     ]
 

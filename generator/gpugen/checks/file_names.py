@@ -1,0 +1,60 @@
+"""Checks of names that become files or folders: every system must be able to check them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen.checks import Problem, check
+from gpugen.model.finding import Pointer
+from gpugen.model.spec import ClusterSpec
+
+RESERVED = frozenset(  # names of devices, whatever follows after a dot
+    ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))]
+)
+
+
+@check("file-name-not-portable")
+def portable(spec: ClusterSpec) -> Iterator[Problem]:
+    """Windows cannot check a repository out that holds such a name, not even to read the rest.
+
+    Names of devices (con, nul, com1 ...) are no file names there, with or without an ending, nor
+    are names that end in a dot; and two names that differ in case only are one file. Source:
+    Microsoft, Naming Files, Paths, and Namespaces.
+    """
+    names = [(spec.at / "name", "cluster", spec.name)]
+    names += [(pool.at / "name", "pool", pool.name) for pool in spec.pools]
+    for at, what, name in names:
+        if why := unportable(name):
+            yield at, f"{what} {name!r} becomes a folder, and {why}", "choose another name"
+    yield from _key_files(spec)
+
+
+def unportable(path: str) -> str:
+    """Say why Windows has no such path; empty if nothing is wrong with it."""
+    for step in path.split("/"):
+        if step.partition(".")[0].rstrip(" ").lower() in RESERVED:
+            return f"{step!r} is the name of a device on Windows"
+        if step.endswith((".", " ")):
+            return f"Windows drops what {step!r} ends in"
+    return ""
+
+
+def _key_files(spec: ClusterSpec) -> Iterator[Problem]:
+    seen: dict[str, str] = {}
+    for at, path in _stated_keys(spec):
+        if why := unportable(path):
+            yield at, f"the key {path!r} is copied into the output, and {why}", "rename the file"
+        elif seen.setdefault(path.lower(), path) != path:
+            yield (
+                at,
+                f"{path!r} and {seen[path.lower()]!r} are one file on Windows and macOS",
+                "spell both alike, or rename one of the files",
+            )
+
+
+def _stated_keys(spec: ClusterSpec) -> Iterator[tuple[Pointer, str]]:
+    for pool in spec.pools:
+        stated = pool.host.repositories
+        for one in (stated.both, stated.driver, stated.container_toolkit):
+            if one is not None and one.key_file:
+                yield one.at / "keyFile", one.key_file
