@@ -19,14 +19,7 @@ from gpugen.model.catalog import Distribution, DriverBranch, GpuModel
 from gpugen.model.driver import Driver, DriverMethod
 from gpugen.model.finding import MOST_OF_A_KIND, ROOT, Finding, Pointer
 from gpugen.model.record import record, replaced
-from gpugen.model.spec import (
-    ClusterSpec,
-    HostSettings,
-    Kubernetes,
-    Namespaces,
-    NodePool,
-    Taint,
-)
+from gpugen.model.spec import ClusterSpec, HostSettings, Kubernetes, Namespaces, NodePool, Taint
 from gpugen.resources import predict
 
 T = TypeVar("T")

@@ -26,21 +26,25 @@ def similar(section: str, wanted: str, ids: Iterable[str]) -> tuple[str, ...]:
     named = _boards_named(wanted) if section == "gpus" else []
     if spelled in known:
         return (spelled,)
-    few = known
-    if len(known) > COMPARED:
-        few = [name for name in known if name[:2] == spelled[:2]][: 10 * COMPARED] or known[
-            :COMPARED
-        ]
+    few = _few(known, spelled)
     if same := [name for name in few if _squash(name) == _squash(wanted)]:
         return tuple(same)
-    containing = [name for name in known if spelled and spelled in name]
+    containing = [name for name in known if spelled and spelled in name][: 10 * COMPARED]
     containing.sort(key=lambda name: not name.startswith(spelled))
     if named or containing:
         return tuple(dict.fromkeys([*named, *containing]))[: 2 * MOST]
     if len(known) <= 2 * MOST:
         return tuple(known)
     few = [name for name in few if _is_of_use(section, name)]
-    return tuple(get_close_matches(spelled, few[:COMPARED], n=MOST, cutoff=ALIKE))
+    return tuple(get_close_matches(spelled, few, n=MOST, cutoff=ALIKE))
+
+
+def _few(known: list[str], spelled: str) -> list[str]:
+    """Return the names that are worth comparing letter by letter, where there are very many."""
+    if len(known) <= COMPARED:
+        return known
+    alike = [name for name in known if name[:2] == spelled[:2]]
+    return (alike or known)[:COMPARED]
 
 
 def _is_of_use(section: str, id: str) -> bool:
