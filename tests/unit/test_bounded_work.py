@@ -60,9 +60,8 @@ CASES: dict[str, Files] = {
     "long keys": {SPEC: many("labels", "k" * 290 + "{0}: v")},
     "options of a component": {
         SPEC: pools(1)
-        + "components:\n  prometheus:\n    selectorLabels:\n".join(
-            f"      _{n}: 1\n" for n in range(3000)
-        )
+        + "components:\n  prometheus:\n    selectorLabels:\n"
+        + "".join(f"      _{n}: 1\n" for n in range(3000))
     },
     "unknown models": {SPEC: pools(500, model="z{0}")},
     "unknown models beside many known": {
