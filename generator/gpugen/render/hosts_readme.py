@@ -49,7 +49,8 @@ _ROLES = {
 _EMPTIED = """\
 Such a node is cordoned and drained first,
    verified after, and then uncordoned. If anything fails it stays cordoned, and the play stops; the
-   next run continues there. A node that somebody else cordoned stays cordoned."""
+   next run continues there. A node that somebody else cordoned stays cordoned, and one that another
+   run works on is refused; `-e gpugen_take_over=true` takes the node of a run that is gone."""
 _NOT_EMPTIED = """\
 Without `access.kubeconfigContext` nodes are not
    drained: where a kubelet runs, the driver is not changed and the host not rebooted."""

@@ -15,12 +15,15 @@ from gpugen.render.play_parts import (
     Task,
     demand,
     entry,
+    given,
     guards,
     in_order,
     included,
     judged,
     needs,
     play,
+    taken,
+    turn,
 )
 
 REMOVED = ["everything that gpugen installed is removed"]
@@ -41,13 +44,13 @@ def remove(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
     """Return the plays that take everything away, batch by batch, in reverse order."""
     ordered = in_order(roles)
     name, tasks = "Judge every host before any is touched", _judgement(ordered)
-    found = [play(own, name, tasks, facts=True, reads=("gpugen_works",))]
+    found = [play(own, name, tasks, facts=True, reads=("gpugen_works", turn(ordered)))]
     if SCHEDULER in ordered:
         last = [_word(), *_each([SCHEDULER], "absent", "Remove")]
         name = "Give the main scheduler back, one node at a time"
         found.append(play(own, name, last, hosts=CONTROL_PLANE, facts=True, one_by_one=True))
     hosts = [role for role in ordered if role != SCHEDULER]
-    reads = ("gpugen_works", "gpugen_runs_node", "gpugen_away", "gpugen_lost")
+    reads = ("gpugen_works", "gpugen_runs_node", "gpugen_away", "gpugen_lost", turn(ordered))
     found.append(play(own, "Remove, batch by batch", _removal(hosts), rolls=True, reads=reads))
     return found
 
@@ -68,15 +71,15 @@ def _removal(roles: Sequence[str]) -> list[Task]:
     """
     others = [role for role in reversed(roles) if role != NODE]
     tasks = _each(others, "absent", "Remove")
-    if NODE not in roles or "absent" not in role_files.entries(NODE):
-        return [*guards(), *tasks]
+    if NODE not in roles:
+        return [*guards(), taken(["gpugen_works | bool"]), *tasks, given()]
     emptied = included("Empty the node of work (DRV-15)", NODE, "empty", [NODE, "always"])
     emptied |= {"vars": {"gpu_node_reasons": REMOVED}, "when": "gpugen_works | bool"}
     kept = included(f"Run {NODE}, which stays", NODE, "converge", [NODE, "always"])
     kept["when"] = ["gpugen_works | bool", "not (gpugen_runs_node | bool)"]
-    given = entry("Let pods come back (KUB-03)", NODE, "release", "always")
+    released = entry("Let pods come back (KUB-03)", NODE, "release", "always")
     first = [*guards(), emptied, *_each([NODE], "absent", "Remove")]
-    return [*first, *tasks, kept, given]
+    return [*first, *tasks, kept, released]
 
 
 def _word() -> Task:

@@ -15,8 +15,9 @@ Task: TypeAlias = dict[str, Any]
 FACTS = ["!all", "!min", "distribution", "kernel", "pkg_mgr", "python", "service_mgr"]
 OLDEST = "2.19"  # since then a variable is evaluated part by part, as far as it is read
 NODE, DRIVER, SCHEDULER = "gpu_node", "nvidia_driver", "kube_scheduler"
+FIRST = "gpu_prerequisites"
 ORDER = (
-    *("gpu_prerequisites", DRIVER, "nvidia_container_toolkit", "nvidia_mig", "nvidia_dcgm"),
+    *(FIRST, DRIVER, "nvidia_container_toolkit", "nvidia_mig", "nvidia_dcgm"),
     *("cuda_toolkit", "gpu_tuning", NODE, SCHEDULER),
 )
 DISRUPTIVE = "disruptive"  # tag of what interrupts a host
@@ -30,6 +31,7 @@ AWAY = "{{ ansible_play_hosts_all | difference(ansible_play_hosts) | map('extrac
 JUDGED = "selectattr('gpugen_is_judged', 'defined') | map(attribute='inventory_hostname')"
 LOST = f"{{{{ gpugen_away | {JUDGED} }}}}"
 SERIAL = "{{ gpugen_serial | default(gpugen_batches, true) }}"
+TAKES_OVER = "{{ gpugen_take_over | default(false) | bool }}"
 VARIABLES = {
     "gpugen_reasons": REASONS,  # why the host must be empty
     "gpugen_may_interrupt": WORD,  # not for who skips the drain
@@ -38,6 +40,8 @@ VARIABLES = {
     "gpugen_runs_node": OWNS,  # by --tags
     "gpugen_away": AWAY,  # hosts that failed, or do not answer
     "gpugen_lost": LOST,  # those that answered when they were judged
+    f"{NODE}_take_over": TAKES_OVER,  # the turn of another run
+    f"{FIRST}_take_over": TAKES_OVER,
 }
 
 
@@ -105,6 +109,25 @@ def included(name: str, role: str, step: str, tags: list[str]) -> Task:
         module["apply"] = {"tags": tags}
     task = {"name": name, "ansible.builtin.include_role": module}
     return {**task, "tags": tags} if tags else task
+
+
+def turn(roles: Iterable[str]) -> str:
+    """Return the variable of the role that sees to it that one run at a time interrupts a host.
+
+    A Lease of the cluster where the play reaches it, else a file on the host.
+    """
+    return f"{NODE if NODE in roles else FIRST}_take_over"
+
+
+def taken(when: list[str]) -> Task:
+    """Return what takes a host for this run where no Lease does."""
+    task = included("Take the host for this run (DRV-15)", FIRST, "take", ["always"])
+    return {**task, "when": when} if when else task
+
+
+def given() -> Task:
+    """Return the end of this run's turn at a host that it took."""
+    return included("End this run's turn at the host", FIRST, "give", ["always"])
 
 
 def needs() -> Task:

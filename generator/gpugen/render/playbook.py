@@ -16,12 +16,15 @@ from gpugen.render.play_parts import (
     Task,
     demand,
     entry,
+    given,
     guards,
     in_order,
     included,
     judged,
     needs,
     play,
+    taken,
+    turn,
 )
 
 BEFORE_REBOOT = (("gpu_prerequisites", "converge"), (DRIVER, "converge"), ("gpu_tuning", "boot"))
@@ -38,11 +41,11 @@ SAY_IT = "say -e gpugen_allow_disruption=true, or rollout.allowDisruption"
 def site(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
     """Return the plays that bring hosts to the spec; tags are the roles' names."""
     ordered = [role for role in in_order(roles) if role != SCHEDULER]
-    judge = play(
-        own, "Judge every host before any is touched", _judgement(ordered), facts=True, reads=ASKS
-    )
+    turns = turn(roles)
+    name, asks = "Judge every host before any is touched", (*ASKS, turns)
+    judge = play(own, name, _judgement(ordered), facts=True, reads=asks)
     name = "Bring hosts to the spec, batch by batch"
-    work = play(own, name, _work(ordered), rolls=True, reads=READS)
+    work = play(own, name, _work(ordered), rolls=True, reads=(*READS, turns))
     if SCHEDULER not in roles:
         return [judge, work]
     name = "Judge the control plane before any host is touched"
@@ -94,7 +97,7 @@ def _note(role: str) -> Task:
 def _work(roles: Sequence[str]) -> list[Task]:
     """Empty, change, reboot, verify, release."""
     due = ["gpugen_works | bool", "gpugen_reasons | length > 0"]
-    first = [_empty(due, [NODE, ALWAYS, DISRUPTIVE])] if NODE in roles else []
+    first = [_empty(due, [NODE, ALWAYS, DISRUPTIVE])] if NODE in roles else [taken(due)]
     before, after = (_steps(roles, steps) for steps in (BEFORE_REBOOT, AFTER_REBOOT))
     return [*guards(), *first, *before, *_reboot(roles), *after, *_release(roles)]
 
@@ -108,9 +111,10 @@ def _steps(roles: Sequence[str], steps: Sequence[tuple[str, str]]) -> list[Task]
     ]
 
 
-def _empty(when: str | list[str], tags: list[str]) -> Task:
+def _empty(when: list[str], tags: list[str]) -> Task:
     task = included("Empty the node of work (DRV-15)", NODE, "empty", tags)
-    return {**task, "vars": {"gpu_node_reasons": "{{ gpugen_reasons }}"}, "when": when}
+    found = {**task, "vars": {"gpu_node_reasons": "{{ gpugen_reasons }}"}}
+    return {**found, "when": when} if when else found
 
 
 def _reboot(roles: Sequence[str]) -> list[Task]:
@@ -137,7 +141,7 @@ def _note_reboot(role: str) -> Task:
 
 
 def _before(roles: Sequence[str]) -> list[Task]:
-    """Return what must hold before a reboot."""
+    """Return what must hold before a reboot; that the node is empty is seen again."""
     asked = demand(
         "Stop where no reboot is allowed",
         ["gpugen_may_interrupt | bool", "gpugen_is_judged | default(false)"],
@@ -157,14 +161,14 @@ def _before(roles: Sequence[str]) -> list[Task]:
         "DRV-18: reboot due, but the play runs on this very machine; reboot it yourself",
     )
     if NODE in roles:
-        return [asked, read, other, _empty("not (gpu_node_is_empty | default(false))", [])]
+        return [asked, read, other, _empty([], [])]
     kubelet = demand(
         "Stop where the kubelet runs (DRV-15)",
         f"not ({DRIVER}_kubelet_runs | default(false) | bool)",
         "DRV-15: reboot due under a running kubelet, and no access.kubeconfigContext to drain by; "
         "drain and reboot it yourself",
     )
-    return [asked, read, other, kubelet]
+    return [asked, read, other, kubelet, taken([])]
 
 
 def _boot(roles: Sequence[str]) -> list[Task]:
@@ -187,8 +191,8 @@ def _release(roles: Sequence[str]) -> list[Task]:
 
     Who empties a node gives it back, whatever --tags selects: the node's own steps run, too.
     """
-    if NODE not in roles or "release" not in role_files.entries(NODE):
-        return []
+    if NODE not in roles:
+        return [given()]
     owns = "(gpugen_runs_node | bool) or (gpu_node_is_empty | default(false))"
     held = ["gpu_node_is_held | bool", "not ansible_check_mode"]
     own = included(f"Run {NODE}", NODE, "converge", [NODE, ALWAYS])
@@ -198,8 +202,8 @@ def _release(roles: Sequence[str]) -> list[Task]:
         if role != NODE and "verify" in role_files.entries(role)
     ]
     last = included(f"Verify {NODE} before pods come back", NODE, "verify", [NODE, ALWAYS])
-    given = entry("Let pods come back (KUB-03)", NODE, "release", ALWAYS, DISRUPTIVE)
-    return [{**own, "when": owns}, *checks, {**last, "when": [owns, *held]}, given]
+    released = entry("Let pods come back (KUB-03)", NODE, "release", ALWAYS, DISRUPTIVE)
+    return [{**own, "when": owns}, *checks, {**last, "when": [owns, *held]}, released]
 
 
 def _control_plane(own: Settings) -> dict[str, Any]:
