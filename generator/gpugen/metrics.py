@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gpugen.model.host_services import DcgmMode
 from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
 
@@ -152,8 +153,13 @@ _PROFILING_GROUPS = (
 
 
 def has_profiling(options: Mapping[str, Any], pool: NodePool) -> bool:
-    """Tell whether the exporter reads profiling counters of the pool; it needs SYS_ADMIN then."""
-    return bool(options["profiling"]) and pool.gpu.compute_capability >= _PROFILING_SINCE
+    """Tell whether the exporter reads profiling counters of the pool; it needs SYS_ADMIN then.
+
+    Unasked only on cut GPUs, where nothing else measures an instance and SYS_ADMIN is due anyway.
+    """
+    asked = options["profiling"]
+    is_due = pool.mig.is_cut if asked is None else bool(asked)
+    return is_due and pool.gpu.compute_capability >= _PROFILING_SINCE
 
 
 def standard_rows(options: Mapping[str, Any], pool: NodePool) -> tuple[Row, ...]:
@@ -176,6 +182,20 @@ def rows(options: Mapping[str, Any], pool: NodePool) -> tuple[Row, ...]:
     added = [Row(row["field"], row["type"], row["help"]) for row in change.get("add", ())]
     profiling = has_profiling(options, pool)
     return tuple(kept + [row for row in added if profiling or not is_profiling(row.field)])
+
+
+def uses_host_engine(pool: NodePool) -> bool:
+    """Tell whether the pool's hosts run a DCGM engine; there must be one per host (DCG-02)."""
+    return pool.host.dcgm is not None and pool.host.dcgm.mode is DcgmMode.HOST
+
+
+def shares_host_network(spec: ClusterSpec, pool: NodePool) -> bool:
+    """Tell whether the exporter listens on the node's own address.
+
+    For the host's engine, which listens nowhere else, and for a Prometheus outside of the cluster.
+    """
+    is_static = spec.options.get("prometheus", {}).get("mode") == "static"
+    return is_static or uses_host_engine(pool)
 
 
 def is_profiling(field: str) -> bool:

@@ -194,6 +194,7 @@ def images(data: Mapping[str, Any]) -> Images:
         pull_secrets=tuple(data["pullSecrets"]),
         digests=dict(sorted(data["digests"].items())),
         at=ROOT / "images",
+        previous_registries=tuple(data["previousRegistries"]),
     )
 
 

@@ -20,7 +20,6 @@ RIGHTS = {
     "nfd-gc": [
         "* list,watch nodes",
         f"* list,delete {FEATURES}",
-        "* list,delete noderesourcetopologies.topology.node.k8s.io",
     ],
     "nfd-worker": [f"agents get,create,update {FEATURES}", "agents get pods"],
     "gpu-feature-discovery": [f"agents get,create,update {FEATURES}", "agents get pods"],

@@ -111,10 +111,12 @@ def test_privileges_only_for_profiling_or_mig() -> None:
         assert security["capabilities"]["drop"] == ["ALL"]
         return security["capabilities"].get("add", [])
 
-    off = {"profiling": False}
-    assert added() == ["SYS_ADMIN"]
+    off, asked = {"profiling": False}, {"profiling": True}
+    assert added() == []
     assert added(exporter=off) == []
-    assert added(model="p100-pcie-16gb") == []
+    assert added(exporter=asked) == ["SYS_ADMIN"]
+    assert added(exporter=asked, model="p100-pcie-16gb") == []
+    assert added(mig=MIXED) == ["SYS_ADMIN"]
     assert added(exporter=off, mig=MIXED) == ["SYS_ADMIN"]
 
 
@@ -202,3 +204,27 @@ def test_probes_ask_for_health() -> None:
     found = container(one())
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         assert found[probe]["httpGet"] == {"path": "/health", "port": "metrics"}
+
+
+def test_in_the_hosts_network_it_listens_on_the_nodes_address_alone() -> None:
+    static = {"prometheus": {"mode": "static"}, NAME: {}}
+    engine = pool(host={"dcgm": {"mode": "host", "version": "4.5.3"}})
+    for spec in (cluster(components=static), cluster(engine)):
+        workload = agent(spec)
+        assert pod(workload)["hostNetwork"] is True
+        names = [entry["name"] for entry in container(workload)["env"]]
+        assert names.index("HOST_IP") < names.index("DCGM_EXPORTER_LISTEN")
+        assert environment(workload)["DCGM_EXPORTER_LISTEN"] == "[$(HOST_IP)]:9400"
+    assert "hostNetwork" not in pod(agent(cluster()))
+    assert environment(agent(cluster()))["DCGM_EXPORTER_LISTEN"] == ":9400"
+
+
+def test_a_web_configuration_is_mounted_and_probes_only_knock() -> None:
+    workload = one({"webConfig": {"secret": "web"}})
+    (volume,) = (v for v in pod(workload)["volumes"] if v["name"] == "web")
+    assert volume["secret"] == {"secretName": "web"}
+    path = environment(workload)["DCGM_EXPORTER_WEB_CONFIG_FILE"]
+    (mount,) = (m for m in container(workload)["volumeMounts"] if m["name"] == "web")
+    assert path == f"{mount['mountPath']}/web-config.yaml"
+    assert container(workload)["livenessProbe"]["tcpSocket"] == {"port": "metrics"}
+    assert "httpGet" not in container(workload)["livenessProbe"]

@@ -59,7 +59,6 @@ def test_rights_are_what_the_programs_call() -> None:
     assert set(rights(all_of_them["ClusterRole/nfd-gc"])) == {
         *(("nodes", verb) for verb in ("list", "watch")),
         *(("nodefeatures", verb) for verb in ("list", "delete")),
-        *(("noderesourcetopologies", verb) for verb in ("list", "delete")),
     }
     assert set(rights(all_of_them["Role/nfd-worker"])) == {
         *(("nodefeatures", verb) for verb in ("get", "create", "update")),

@@ -189,7 +189,9 @@ def test_rules_compare_with_the_prediction() -> None:
         for rule in found:
             resource = rule["labels"]["resource"]
             assert f'resource="{metrics.state_name(resource)}"' in rule["expr"]
-            assert rule["expr"].endswith(f"< {expected[resource]}")
+            compared = rule["expr"].partition("\nunless on (node) ")[0]
+            assert compared.endswith(f"< {expected[resource]}")
+            assert ("unless on (node)" in rule["expr"]) is bool(one.prediction.mig_config_name)
 
 
 def test_rules_read_only_what_is_exported() -> None:
@@ -206,8 +208,12 @@ def test_rules_read_only_what_is_exported() -> None:
 
 def test_utilisation_is_never_read_where_it_is_not_measured() -> None:
     spec = watched({"mode": "static"}, *KINDS)
-    reads = {p.name: str(rules(spec, p.name)["GpuIdle"]) for p in spec.pools}
+    reads = {p.name: str(rules(spec, p.name).get("GpuIdle", "")) for p in spec.pools}
     assert [name for name, text in reads.items() if "GPU_UTIL" in text] == ["a"]
+    silent = {name for name, text in reads.items() if not text}
+    assert silent == {p.name for p in spec.pools if metrics.is_shared(p) and not p.mig.is_cut}
+    text = str(contribute(spec).files["prometheus/README.md"])
+    assert all(f"`{name}`" in text.partition("GpuIdle does not watch")[2] for name in silent)
 
 
 def test_agents_are_those_of_the_plan() -> None:
@@ -269,7 +275,7 @@ def test_a_new_pool_changes_no_other_pools_files() -> None:
 @pytest.mark.parametrize("options", [MONITOR, {"mode": "scrape-config"}, {"mode": "static"}])
 def test_the_readme_says_what_must_be_allowed(options: dict[str, Any]) -> None:
     text = str(contribute(watched(options)).files["prometheus/README.md"])
-    assert "nodes=[gpugen/pool,nvidia.com/mig.config.state]" in text
+    assert "nodes=[gpugen/pool,nvidia.com/mig.config,nvidia.com/mig.config.state]" in text
     assert "{" not in re.sub(r"\{name: gpugen-scrape, key: gpugen.yaml\}", "", text)
 
 
@@ -279,3 +285,37 @@ def test_the_namespace_of_prometheus() -> None:
     assert places == {"monitoring"}
     text = contribute(watched({"mode": "scrape-config", "namespace": "obs"})).files
     assert "kubectl -n obs create secret" in str(text["prometheus/README.md"])
+
+
+WEB = {
+    "secret": "web",
+    "serverName": "exporter.example",
+    "basicAuth": True,
+    "scrapeSecret": "scrape",
+}
+
+
+def test_the_scrape_follows_the_exporters_web_configuration() -> None:
+    exporter = {"dcgm-exporter": {"webConfig": WEB}}
+    for mode, folder in (
+        ("static", "secrets/scrape"),
+        ("scrape-config", "/etc/prometheus/secrets/scrape"),
+    ):
+        spec = watched({"mode": mode}, components=exporter)
+        (job,) = files(spec)["prometheus/scrape-config.yaml"]
+        assert job["scheme"] == "https"
+        tls = {"ca_file": f"{folder}/ca.crt", "server_name": "exporter.example"}
+        assert job["tls_config"] == tls
+        assert job["basic_auth"] == {
+            "username_file": f"{folder}/username",
+            "password_file": f"{folder}/password",
+        }
+        assert folder in str(contribute(spec).files["prometheus/README.md"])
+    spec = watched({"mode": "service-monitor", "selectorLabels": {}}, components=exporter)
+    placed = [p.object for p in contribute(spec).objects]
+    (monitor,) = (item for item in placed if item["kind"] == "ServiceMonitor")
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert endpoint["scheme"] == "https"
+    authority = {"secret": {"name": "scrape", "key": "ca.crt"}}
+    assert endpoint["tlsConfig"] == {"ca": authority, "serverName": "exporter.example"}
+    assert endpoint["basicAuth"]["password"] == {"name": "scrape", "key": "password"}

@@ -47,9 +47,12 @@ def test_profiling_since_volta_and_only_where_wanted() -> None:
     def is_profiled(**more: Any) -> bool:
         return any(map(metrics.is_profiling, of(**more)))
 
-    assert is_profiled(model="v100-sxm2-16gb")
-    assert not is_profiled(model="p100-pcie-16gb")
-    assert not is_profiled(exporter={"profiling": False})
+    asked = {"profiling": True}
+    assert is_profiled(exporter=asked, model="v100-sxm2-16gb")
+    assert not is_profiled(exporter=asked, model="p100-pcie-16gb")
+    assert not is_profiled()
+    assert is_profiled(mig=MIXED)
+    assert not is_profiled(exporter={"profiling": False}, mig=MIXED)
 
 
 def test_memory_repair_and_limits_follow_the_architecture() -> None:
@@ -84,7 +87,7 @@ def test_rows_are_added_and_removed() -> None:
 
 def test_added_profiling_fields_stay_away_from_boards_without_them() -> None:
     added = {"field": "DCGM_FI_PROF_SM_ACTIVE", "type": "gauge", "help": "SMs active."}
-    exporter = {"metrics": {"add": [added]}}
+    exporter = {"profiling": True, "metrics": {"add": [added]}}
     assert added["field"] in of(exporter=exporter)
     assert added["field"] not in of(exporter=exporter, model="p100-pcie-16gb")
 

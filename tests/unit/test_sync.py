@@ -147,7 +147,8 @@ def test_flux_waves_depend_on_what_they_need() -> None:
     assert before == {
         Wave.NAMESPACES: [],
         Wave.CRDS: [Wave.NAMESPACES],
-        Wave.DEVICES: [Wave.CRDS],
+        Wave.ADMISSION: [Wave.CRDS],
+        Wave.DEVICES: [Wave.ADMISSION],
         Wave.MONITORING: [Wave.DEVICES],
         Wave.SCHEDULING: [Wave.DEVICES],
     }

@@ -104,6 +104,24 @@ def uid_without_context(spec: ClusterSpec) -> Iterator[Problem]:
         )
 
 
+@check("images-previous-registry-without-effect")
+def previous_registries(spec: ClusterSpec) -> Iterator[Problem]:
+    """Registries that are being left are let in by the policy over the agents' namespace alone.
+
+    Releases before 2026.12 have none, nor has a cluster whose guardrails are off.
+    """
+    at = spec.images.at / "previousRegistries"
+    is_judged = (
+        spec.release.features.agent_policy
+        and spec.options.get("guardrails", {"mode": "off"})["mode"] != "off"
+    )
+    for i, registry in enumerate(spec.images.previous_registries):
+        if not is_judged:
+            yield at / i, "nothing asks where images of agents come from", "leave it out"
+        elif registry == spec.images.registry:
+            yield at / i, f"{registry} is the registry that is in use", "leave it out"
+
+
 @check("images-digest-without-image", at_key=True)
 def digests(spec: ClusterSpec) -> Iterator[Problem]:
     """A digest pins the image of a component; a name without an image pins nothing."""

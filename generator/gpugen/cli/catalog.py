@@ -41,7 +41,12 @@ def _kubernetes(row: Row) -> Cells:
 
 
 def _release(row: Row) -> Cells:
-    return (", ".join(f"{k} {v.get('tag', 'by minor')}" for k, v in row["images"].items()),)
+    return (", ".join(f"{name} {_image(image)}" for name, image in row["images"].items()),)
+
+
+def _image(image: Row) -> str:
+    tag = image.get("tag", "by minor")
+    return f"{tag} ({'digest known' if 'digest' in image else 'digest unknown'})"
 
 
 def _geometry(row: Row) -> Cells:

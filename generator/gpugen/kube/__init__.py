@@ -23,7 +23,9 @@ from gpugen.kube.pods import (
     field_env,
     host_path,
     mount,
+    resources,
     restricted_security,
+    secret_volume,
 )
 from gpugen.kube.rbac import (
     cluster_role,
@@ -67,10 +69,12 @@ __all__ = [
     "mount",
     "node_agent",
     "pod_spec",
+    "resources",
     "restricted_security",
     "role",
     "role_binding",
     "rule",
+    "secret_volume",
     "service_account",
     "whole_or_percent",
     "yaml_text",

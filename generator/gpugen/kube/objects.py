@@ -20,20 +20,23 @@ OWNED = {OWNER_LABEL: OWNER, "app.kubernetes.io/part-of": OWNER}
 
 
 def image(spec: ClusterSpec, component: str, *, version: str = "") -> str:
-    """Return the image of a component: mirrored and pinned by digest where the spec says so.
+    """Return the image of a component: mirrored where the spec says so, pinned where it can be.
 
-    version: chosen for another component that this one must agree with.
+    A digest of the spec wins over the release's, which is that of the release's own tag alone; a
+    mirror that copies whole manifest lists keeps it. version: chosen for another component that
+    this one must agree with.
     """
     row = spec.release.images[component]
-    repository, tag = row["repository"], row["tag"]
+    repository, tag, digest = row["repository"], row["tag"], row["digest"]
     chosen = version or spec.options.get(component, {}).get("version", "")
-    if chosen:
-        tag = f"v{chosen}"
+    if chosen and f"v{chosen}" != tag:
+        tag, digest = f"v{chosen}", ""
     if component == "scheduler":
         tag = spec.release.scheduler_tags[spec.kubernetes.version]
+        digest = spec.release.scheduler_digests.get(spec.kubernetes.version, "")
     if spec.images.registry:
         repository = f"{spec.images.registry}/{repository.partition('/')[2]}"
-    digest = spec.images.digests.get(component, "")
+    digest = spec.images.digests.get(component, digest)
     return f"{repository}:{tag}@{digest}" if digest else f"{repository}:{tag}"
 
 

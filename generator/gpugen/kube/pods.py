@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gpugen.model.spec import ClusterSpec
+
 
 def host_path(name: str, path: str, type: str = "") -> dict[str, Any]:
     """Return a volume of the host; without a type nothing is checked or created."""
@@ -20,6 +22,11 @@ def config_volume(
     if items:
         source["items"] = [{"key": key, "path": path} for key, path in items.items()]
     return {"name": name, "configMap": source}
+
+
+def secret_volume(name: str, secret_name: str) -> dict[str, Any]:
+    """Return a volume of a Secret of the user's."""
+    return {"name": name, "secret": {"secretName": secret_name}}
 
 
 def empty_dir(name: str) -> dict[str, Any]:
@@ -39,6 +46,21 @@ def mount(
     if propagation:
         result["mountPropagation"] = propagation
     return result
+
+
+def resources(
+    spec: ClusterSpec, stated: Mapping[str, Any], cpu: str, memory: str
+) -> dict[str, Any]:
+    """Return the key ``resources`` of a container: the spec's, or the release's own requests.
+
+    No limit beside them: memory is limited only where it was measured, CPU never, because a
+    throttled agent misses its deadlines.
+    """
+    if stated:
+        return {"resources": dict(stated)}
+    if not spec.release.features.requests_and_limits:
+        return {}
+    return {"resources": {"requests": {"cpu": cpu, "memory": memory}}}
 
 
 def env(**values: str) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ class Wave(StrEnum):
 
     NAMESPACES = "00-namespaces"
     CRDS = "01-crds"
+    ADMISSION = "05-admission"
     DEVICES = "10-devices"
     MONITORING = "20-monitoring"
     SCHEDULING = "30-scheduling"

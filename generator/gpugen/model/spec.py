@@ -165,6 +165,7 @@ class Images:
     pull_secrets: tuple[str, ...]
     digests: Mapping[str, str]
     at: Pointer
+    previous_registries: tuple[str, ...] = ()  # that are being left, until the roll has ended
 
 
 @record

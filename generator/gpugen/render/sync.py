@@ -24,7 +24,8 @@ WORKLOADS = frozenset({"DaemonSet", "Deployment", "StatefulSet", "Job"})  # what
 WAITED_FOR = (Wave.NAMESPACES, Wave.CRDS)
 AFTER = {  # what a Flux wave depends on; monitoring's CRDs may be missing, so nothing waits for it
     Wave.CRDS: Wave.NAMESPACES,
-    Wave.DEVICES: Wave.CRDS,
+    Wave.ADMISSION: Wave.CRDS,
+    Wave.DEVICES: Wave.ADMISSION,
     Wave.MONITORING: Wave.DEVICES,
     Wave.SCHEDULING: Wave.DEVICES,
 }
@@ -58,7 +59,8 @@ def _argocd_wave(wave: Wave, kind: str) -> int:
     """
     if wave in WAITED_FOR:
         return WAITED_FOR.index(wave) - 3
-    return -1 if wave is Wave.DEVICES and kind not in WORKLOADS else 0
+    is_before_workloads = wave in (Wave.ADMISSION, Wave.DEVICES) and kind not in WORKLOADS
+    return -1 if is_before_workloads else 0
 
 
 def _is_custom(item: KubeObject) -> bool:

@@ -1,7 +1,7 @@
 """NVIDIA's DCGM exporter: one DaemonSet and one list of metrics per pool, and one Service.
 
 Root without capabilities: the kubelet's pod-resources socket belongs to root, and without it every
-series loses its pod. SYS_ADMIN only where profiling counters are read or the GPUs are cut.
+series loses its pod. SYS_ADMIN only where the spec asks for profiling counters or GPUs are cut.
 Source: NVIDIA/dcgm-exporter 4.5.3-4.8.2, pkg/cmd/app.go, internal/pkg/transformation, deployment/.
 """
 
@@ -12,7 +12,6 @@ from typing import Any
 
 from gpugen import gpu_access, kube, metrics
 from gpugen.components import Component, Options
-from gpugen.model.host_services import DcgmMode
 from gpugen.model.plan import Contribution, KubeObject, Placed, Wave
 from gpugen.model.spec import ClusterSpec, NodePool
 
@@ -20,6 +19,7 @@ NAME = metrics.EXPORTER
 CLUSTER_NAME = f"gpugen-{NAME}"  # of objects without a namespace
 APP = "nvidia-dcgm-exporter"  # the MIG manager waits for pods with this label
 CSV_FOLDER = "/metrics-config"
+WEB_FOLDER = "/etc/dcgm-exporter-web"
 CSV_FILE = "counters.csv"
 HOST_ENGINE = "localhost:5555"  # it listens nowhere else, so the pod shares the host's network
 POD_RESOURCES = "/var/lib/kubelet/pod-resources"  # fixed in the program, wherever the host's is
@@ -45,11 +45,6 @@ def csv(options: Options, pool: NodePool) -> str:
     """Return the pool's list of metrics: three columns, no comma within one."""
     rows = (f"{row.field}, {row.kind}, {row.help}\n" for row in metrics.rows(options, pool))
     return "# DCGM field, Prometheus type, help\n" + "".join(rows)
-
-
-def uses_host_engine(pool: NodePool) -> bool:
-    """Tell whether the pool's hosts run a DCGM engine; there must be one per host (DCG-02)."""
-    return pool.host.dcgm is not None and pool.host.dcgm.mode is DcgmMode.HOST
 
 
 def _asks_the_api(options: Options, pool: NodePool) -> bool:
@@ -105,11 +100,12 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
             kube.config_volume("metrics", config["metadata"]["name"]),
             kube.host_path("pod-resources", sockets, "Directory"),
             kube.empty_dir("tmp"),
+            *([kube.secret_volume("web", web["secret"])] if (web := options["webConfig"]) else []),
         ],
         service_account=NAME if _asks_the_api(options, pool) else "",
         app=APP if gpu_access.is_paused_for_mig(pool) else "",
         host_pid=options["perPodUsage"] and metrics.is_shared(pool),
-        host_network=uses_host_engine(pool),
+        host_network=metrics.shares_host_network(spec, pool),
         runtime_class=True,
         checksum=kube.checksum(text),
         extra_node_selector=gpu_access.pause_label(pool, NAME),
@@ -121,14 +117,16 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
 
 def _container(spec: ClusterSpec, pool: NodePool, options: Options) -> dict[str, Any]:
     port: dict[str, Any] = {"name": metrics.PORT_NAME, "containerPort": metrics.PORT}
-    is_static = spec.options.get("prometheus", {}).get("mode") == "static"
-    if is_static or uses_host_engine(pool):  # the API server would add it to the host's network
+    if metrics.shares_host_network(spec, pool):  # the API server would add it to the host's network
         port["hostPort"] = metrics.PORT
-    health = {"httpGet": {"path": "/health", "port": metrics.PORT_NAME}}
+    web = options["webConfig"]  # the kubelet has neither password nor certificate
+    health: dict[str, Any] = {"httpGet": {"path": "/health", "port": metrics.PORT_NAME}}
+    if web:
+        health = {"tcpSocket": {"port": metrics.PORT_NAME}}
     return {
         "name": "exporter",
         "image": kube.image(spec, NAME),
-        "env": _environment(pool, options),
+        "env": _environment(spec, pool, options),
         "ports": [{**port, "protocol": "TCP"}],
         "startupProbe": {**health, "periodSeconds": 5, "failureThreshold": 36},
         "livenessProbe": {**health, "periodSeconds": 15, "timeoutSeconds": 5},
@@ -138,6 +136,7 @@ def _container(spec: ClusterSpec, pool: NodePool, options: Options) -> dict[str,
             kube.mount("metrics", CSV_FOLDER, read_only=True),
             kube.mount("pod-resources", POD_RESOURCES, read_only=True),
             kube.mount("tmp", "/tmp"),  # noqa: S108 a folder in the container
+            *([kube.mount("web", WEB_FOLDER, read_only=True)] if web else []),
         ],
         **({"resources": options["resources"]} if options["resources"] else {}),
     }
@@ -149,15 +148,22 @@ def _security(spec: ClusterSpec, pool: NodePool, options: Options) -> dict[str, 
     return {**least, "allowPrivilegeEscalation": False}
 
 
-def _environment(pool: NodePool, options: Options) -> list[dict[str, Any]]:
-    """Return the settings; resources under another name than the plugin's own must be listed."""
+def _environment(spec: ClusterSpec, pool: NodePool, options: Options) -> list[dict[str, Any]]:
+    """Return the settings; resources under another name than the plugin's own must be listed.
+
+    In the host's network it listens on the node's address alone, not on every interface. Brackets
+    are right for both families: Go takes them off before it reads the address.
+    """
+    in_host = metrics.shares_host_network(spec, pool)
     values = {
-        "DCGM_EXPORTER_LISTEN": f":{metrics.PORT}",
+        "DCGM_EXPORTER_LISTEN": f"[$(HOST_IP)]:{metrics.PORT}" if in_host else f":{metrics.PORT}",
         "DCGM_EXPORTER_KUBERNETES": "true",
         "DCGM_EXPORTER_COLLECTORS": f"{CSV_FOLDER}/{CSV_FILE}",
         "DCGM_EXPORTER_INTERVAL": str(metrics.seconds(options["interval"]) * 1000),
     }
-    if uses_host_engine(pool):
+    if options["webConfig"]:  # read again for every connection, so a new certificate just works
+        values["DCGM_EXPORTER_WEB_CONFIG_FILE"] = f"{WEB_FOLDER}/web-config.yaml"
+    if metrics.uses_host_engine(pool):
         values["DCGM_REMOTE_HOSTENGINE_INFO"] = HOST_ENGINE
     renamed = [r.name for r in pool.prediction.resources if r.name != r.base]
     if renamed:
@@ -170,6 +176,7 @@ def _environment(pool: NodePool, options: Options) -> list[dict[str, Any]]:
         values["DCGM_EXPORTER_KUBERNETES_POD_LABEL_ALLOWLIST_REGEX"] = ",".join(patterns)
     return [
         kube.field_env("NODE_NAME", "spec.nodeName"),
+        *([kube.field_env("HOST_IP", "status.hostIP")] if in_host else []),
         *kube.env(**values),
         *gpu_access.environment(pool),
     ]

@@ -181,6 +181,33 @@ def pod_label_collides(spec: ClusterSpec) -> Iterator[Problem]:
             )
 
 
+@check("dcgm-static-in-the-clear", severity=Severity.WARNING, component=NAME)
+def static_in_the_clear(spec: ClusterSpec) -> Iterator[Problem]:
+    """In mode static whoever reaches the node reads the metrics; no NetworkPolicy holds there.
+
+    They name pods and namespaces. A web configuration brings TLS and passwords.
+    """
+    is_static = spec.options.get("prometheus", {}).get("mode") == "static"
+    if is_static and not spec.options[NAME]["webConfig"]:
+        yield (
+            spec.at / "components" / NAME,
+            f"the exporters talk in the clear on port {metrics.PORT} of the nodes",
+            "write components: {dcgm-exporter: {webConfig: {secret: dcgm-exporter-web}}}",
+        )
+
+
+@check("dcgm-web-login-without-secret", component=NAME)
+def web_login_without_secret(spec: ClusterSpec) -> Iterator[Problem]:
+    """Prometheus takes name and password from a Secret; without one every scrape is refused."""
+    web = spec.options[NAME]["webConfig"]
+    if web and web["basicAuth"] and not web["scrapeSecret"]:
+        yield (
+            spec.at / "components" / NAME / "webConfig" / "basicAuth",
+            "Prometheus is to log in, and no Secret has its name and password",
+            "write scrapeSecret: dcgm-exporter-scrape, a Secret with username and password",
+        )
+
+
 @check("dcgm-per-pod-usage-without-sharing", component=NAME)
 def per_pod_usage_without_sharing(spec: ClusterSpec) -> Iterator[Problem]:
     """Usage per pod is a matter of shared GPUs; elsewhere a pod has the GPU for itself."""

@@ -43,7 +43,7 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
         "env": _environment(pool, options),
         "securityContext": _security(spec, pool, options),
         "volumeMounts": [kube.mount("config", gpu_access.CONFIG_MOUNT, read_only=True), *mounts],
-        **({"resources": options["resources"]} if options["resources"] else {}),
+        **kube.resources(spec, options["resources"], "10m", "32Mi"),
     }
     daemon_set = kube.node_agent(
         NAME,

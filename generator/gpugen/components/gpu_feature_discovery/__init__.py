@@ -64,7 +64,7 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
             kube.mount("config", gpu_access.CONFIG_MOUNT, read_only=True),
             kube.mount("host-sys", "/sys", read_only=True),
         ],
-        **({"resources": options["resources"]} if options["resources"] else {}),
+        **kube.resources(spec, options["resources"], "10m", "32Mi"),
     }
     daemon_set = kube.node_agent(
         NAME,

@@ -34,23 +34,51 @@ def gpu_dashboard(spec: ClusterSpec, uid: str, exported: frozenset[str]) -> str:
     return dashboard(
         uid,
         f"GPUs: {spec.name}",
-        "Every GPU and MIG instance, as the DCGM exporter sees it.",
+        f"Every GPU and MIG instance, as the DCGM exporter sees it.{_absent(spec)}",
         [
             datasource_variable(),
             list_variable("pool", [pool.name for pool in spec.pools]),
             label_variable("node", f'{some}{{pool=~"$pool"}}'),
             label_variable("gpu", f'{some}{{pool=~"$pool",node=~"$node"}}'),
         ],
-        _panels(exported),
+        _panels(exported, _unprofiled(spec)),
+    )
+
+
+def _unprofiled(spec: ClusterSpec) -> str:
+    """Name the pools whose exporters read no profiling counters; empty where all do."""
+    names = (
+        pool.name
+        for pool in spec.pools
+        if not any(map(metrics.is_profiling, metrics.exported(spec, pool)))
+    )
+    return ", ".join(names)
+
+
+def _absent(spec: ClusterSpec) -> str:
+    pools = _unprofiled(spec)
+    if not pools:
+        return ""
+    return (
+        f" Pools without profiling counters: {pools}. Their engines, pipes and transfers are not"
+        " measured; components.dcgm-exporter.profiling switches that on."
     )
 
 
 @cache  # many clusters of a fleet export the same
-def _panels(exported: frozenset[str]) -> str:
+def _panels(exported: frozenset[str], unprofiled: str) -> str:
     return laid_out(
-        (height, [p for panel in panels if (p := _fed(panel, exported)) is not None])
+        (height, [_told(p, unprofiled) for panel in panels if (p := _fed(panel, exported))])
         for height, panels in _rows()
     )
+
+
+def _told(panel: Panel, unprofiled: str) -> Panel:
+    """Return the panel with the pools that it cannot show, where it reads profiling counters."""
+    fields = {field for t in panel["targets"] for field in metrics.read_by(t["expr"])}
+    if not unprofiled or not any(map(metrics.is_profiling, fields)):
+        return panel
+    return {**panel, "description": f"Not measured, for want of profiling counters: {unprofiled}."}
 
 
 def _fed(panel: Panel, exported: frozenset[str]) -> Panel | None:

@@ -13,6 +13,7 @@ from typing import Any
 from gpugen import kube
 from gpugen.components import Component, Options, options_schema
 from gpugen.components.guardrails import cel
+from gpugen.components.guardrails.agents import agent_policy
 from gpugen.components.guardrails.completion import patches
 from gpugen.components.guardrails.facts import Facts, completes, facts_of
 from gpugen.components.guardrails.rule import Rule
@@ -44,7 +45,10 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     ]
     if completes(spec, options):
         objects += _complete(spec, options, facts)
-    return Contribution(tuple(Placed(Wave.SCHEDULING, item) for item in objects))
+    placed = [Placed(Wave.SCHEDULING, item) for item in objects]
+    if spec.release.features.agent_policy:
+        placed += [Placed(Wave.ADMISSION, item) for item in agent_policy(spec, refuses=enforces)]
+    return Contribution(tuple(placed))
 
 
 def _advice(spec: ClusterSpec, options: Options, facts: Facts) -> Iterator[Rule]:

@@ -108,7 +108,7 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options, checksum: str) -
             kube.mount("layout", CONFIG_FOLDER, read_only=True),
             kube.mount("gpu-clients", CLIENTS_FOLDER, read_only=True),
         ],
-        **({"resources": options["resources"]} if options["resources"] else {}),
+        **kube.resources(spec, options["resources"], "10m", "64Mi"),
     }
     return kube.node_agent(
         NAME,

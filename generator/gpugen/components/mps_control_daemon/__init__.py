@@ -75,7 +75,7 @@ def _container(
         "image": gpu_access.image(spec, NAME),
         "command": command,
         "securityContext": {"privileged": True},
-        **({"resources": options["resources"]} if options["resources"] else {}),
+        **kube.resources(spec, options["resources"], "10m", "32Mi"),
     }
 
 

@@ -3,8 +3,8 @@
 Rights are what the programs call at v0.18.3 and less than the chart's: the master lists nodes,
 reads one and patches it; namespaces are listed only with a namespace selector, NodeFeatureGroups
 only with their feature gate, nodes/status is patched only for extended resources. The collector
-looks at nodes' names only. It deletes NodeResourceTopologies of nodes that are gone, or logs an
-error every hour where it may not.
+looks at nodes' names only. NodeResourceTopologies are another program's, which is not deployed
+here; the collector asks for them once an hour all the same, and logs that it may not.
 Source: node-feature-discovery v0.18.3, pkg/nfd-master, pkg/nfd-gc, cmd/*/main.go (port 8080 serves
 /healthz) and deployment/helm (limits, thresholds of the probes).
 """
@@ -81,7 +81,6 @@ def collector(spec: ClusterSpec, options: Options) -> Iterator[KubeObject]:
         [
             kube.rule([""], ["nodes"], ["list", "watch"]),
             kube.rule([GROUP], ["nodefeatures"], ["list", "delete"]),
-            kube.rule(["topology.node.k8s.io"], ["noderesourcetopologies"], ["list", "delete"]),
         ],
     )
     yield kube.cluster_role_binding(COLLECTOR, COLLECTOR, COLLECTOR, namespace)

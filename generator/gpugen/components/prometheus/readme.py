@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpugen import metrics
 from gpugen.components import Options
+from gpugen.components.prometheus.scrape import secret_folder
 from gpugen.model.spec import ClusterSpec
 
 SECRET = "gpugen-scrape"  # noqa: S105 the name of a Secret, which holds nothing secret
@@ -37,8 +38,19 @@ Copy this folder beside `prometheus.yml` and take in its parts:
 - the job in `scrape-config.yaml`, under `scrape_configs`. It reads `targets/*.yaml`, one file per
   pool with every host; Prometheus notices when they change. Paths count from `prometheus.yml`.
 - `rule_files: ["rules/*.yaml"]`.
-- Hosts must accept connections of Prometheus on TCP port {port}.
+- Hosts must accept connections of Prometheus on TCP port {port}. The exporters listen on the
+  address by which Kubernetes knows the node (InternalIP), and on no other.
 - Rules about nodes, MIG and agents read kube-state-metrics, which this Prometheus must scrape, too.
+"""
+
+_LOGIN = """
+- Prometheus finds `ca.crt`, and where it logs in `username` and `password`, as files in
+  `{folder}`{how}.
+"""
+
+_NOT_IDLE = """
+GpuIdle does not watch {pools}: on shared and cut GPUs only profiling counters tell who
+works, and `components.dcgm-exporter.profiling` is not on there. It takes SYS_ADMIN.
 """
 
 _LABELS = """
@@ -58,6 +70,18 @@ kube-state-metrics:
 """
 
 
+def _unmeasured(spec: ClusterSpec) -> str:
+    """Return which pools GpuIdle cannot watch; empty where it watches all, or nothing is read."""
+    pools = [
+        f"`{pool.name}`"
+        for pool in spec.pools
+        if (pool.mig.is_cut or metrics.is_shared(pool))
+        and metrics.EXPORTER in spec.options
+        and not any(map(metrics.is_profiling, metrics.exported(spec, pool)))
+    ]
+    return _NOT_IDLE.format(pools=", ".join(pools)) if pools else ""
+
+
 def readme(spec: ClusterSpec, options: Options) -> str:
     """Return the text for the mode of the spec."""
     mode = {"service-monitor": _SERVICE_MONITOR, "scrape-config": _SCRAPE_CONFIG, "static": _STATIC}
@@ -74,4 +98,8 @@ def readme(spec: ClusterSpec, options: Options) -> str:
         key=KEY,
         port=metrics.PORT,
     )
-    return head + body + _LABELS.format(allowed=",".join(metrics.NODE_LABELS))
+    if options["mode"] != "service-monitor" and (folder := secret_folder(spec, options)):
+        by_operator = "; the operator mounts them where `spec.secrets` names the Secret"
+        how = " beside `prometheus.yml`" if options["mode"] == "static" else by_operator
+        body = body.rstrip("\n") + _LOGIN.format(folder=folder, how=how)
+    return head + body + _unmeasured(spec) + _LABELS.format(allowed=",".join(metrics.NODE_LABELS))

@@ -44,6 +44,7 @@ def service_monitor(spec: ClusterSpec, options: Options) -> KubeObject:
         "scrapeTimeout": f"{timeout(spec, options)}s",
         "honorLabels": True,
         "relabelings": [_camel(step) for step in [*_from_pod(), _drop_own_pod()]],
+        **_operators_login(spec),
     }
     if dropped := _unusable(spec):
         endpoint["metricRelabelings"] = [_camel(step) for step in dropped]
@@ -70,6 +71,7 @@ def scrape_config(spec: ClusterSpec, options: Options) -> list[dict[str, Any]]:
         "honor_labels": True,
         "scrape_interval": f"{interval(spec, options)}s",
         "scrape_timeout": f"{timeout(spec, options)}s",
+        **_login(spec, options),
     }
     if options["mode"] == "static":
         job["file_sd_configs"] = [{"files": [f"{TARGETS}/*.yaml"]}]
@@ -105,6 +107,54 @@ def targets(spec: ClusterSpec, pool: NodePool) -> list[dict[str, Any]]:
         for host in line.hosts
         for node in [host_ranges.node_name(spec, line, host)]
     ]
+
+
+def secret_folder(spec: ClusterSpec, options: Options) -> str:
+    """Return where Prometheus finds the keys of the scrape's Secret as files; empty without one.
+
+    The operator mounts what ``secrets`` of its Prometheus object names below /etc/prometheus.
+    """
+    web = spec.options.get(metrics.EXPORTER, {}).get("webConfig")
+    if not web or not web["scrapeSecret"]:
+        return ""
+    root = "" if options["mode"] == "static" else "/etc/prometheus/"
+    return f"{root}secrets/{web['scrapeSecret']}"
+
+
+def _login(spec: ClusterSpec, options: Options) -> dict[str, Any]:
+    """Return how a scrape job meets the exporter's web configuration."""
+    web = spec.options[metrics.EXPORTER]["webConfig"]
+    folder = secret_folder(spec, options)
+    if not web:
+        return {}
+    job: dict[str, Any] = {"scheme": web["scheme"]}
+    authority = {"ca_file": f"{folder}/ca.crt"} if folder else {}
+    name = {"server_name": web["serverName"]} if web["serverName"] else {}
+    if web["scheme"] == "https" and (authority or name):
+        job["tls_config"] = {**authority, **name}
+    if web["basicAuth"]:
+        files = {f"{key}_file": f"{folder}/{key}" for key in ("username", "password")}
+        job["basic_auth"] = files
+    return job
+
+
+def _operators_login(spec: ClusterSpec) -> dict[str, Any]:
+    """Return the same as the operator spells it, which reads the Secret itself."""
+    web = spec.options[metrics.EXPORTER]["webConfig"]
+    if not web:
+        return {}
+
+    def key(of: str) -> dict[str, str]:
+        return {"name": web["scrapeSecret"], "key": of}
+
+    endpoint: dict[str, Any] = {"scheme": web["scheme"]}
+    authority = {"ca": {"secret": key("ca.crt")}} if web["scrapeSecret"] else {}
+    name = {"serverName": web["serverName"]} if web["serverName"] else {}
+    if web["scheme"] == "https" and (authority or name):
+        endpoint["tlsConfig"] = {**authority, **name}
+    if web["basicAuth"]:
+        endpoint["basicAuth"] = {"username": key("username"), "password": key("password")}
+    return endpoint
 
 
 def _address(host: str) -> str:
