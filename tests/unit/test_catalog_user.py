@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gpugen import mig
-from gpugen.catalog import Catalog, UnknownRow
+from gpugen.catalog import Catalog, UnknownRow, reading, shape
 from gpugen.catalog.words import FAULTS
 from gpugen.model.finding import Finding
 
@@ -231,3 +234,59 @@ def test_the_example_of_the_documentation_is_right(tmp_path: Path) -> None:
 def test_the_documentation_lists_every_finding() -> None:
     text = DOCS.read_text(encoding="utf-8")
     assert [name for name in FAULTS if f"`{name}`" not in text] == []
+
+
+def closed_forms(rule: dict[str, Any], at: str) -> Iterator[tuple[str, bool]]:
+    """Yield every string of a rule, names of keys too, and whether its form is closed."""
+    if "$ref" in rule:
+        rule = {**shape.schema()["$defs"][rule["$ref"].rpartition("/")[2]], **rule}
+    if rule.get("type") == "string":
+        yield at, "pattern" in rule
+    keys = rule.get("propertyNames")
+    if isinstance(rule.get("additionalProperties"), dict):
+        yield f"{at}/<key>", keys is not None and ("pattern" in keys or "$ref" in keys)
+    for name, inner in rule.get("properties", {}).items():
+        yield from closed_forms(inner, f"{at}/{name}")
+    for word in ("additionalProperties", "items"):
+        if isinstance(rule.get(word), dict):
+            yield from closed_forms(rule[word], f"{at}/*")
+
+
+def test_every_text_of_a_row_has_a_closed_form() -> None:
+    found = dict(closed_forms(shape.schema(), ""))
+    assert len(found) > 60
+    assert [at for at, is_closed in found.items() if not is_closed] == []
+
+
+HOSTILE = {
+    "kubectl": ["sh -c id", "sh kubectl", "kubectl; id", "/tmp/kubectl", "/opt/../tmp/kubectl"],
+    "kubeconfig": ["/tmp/own.conf", "/var/tmp/x", "/etc/../tmp/x", "/etc/x y", "exec"],
+    "kubeletRoot": ["/", "/var/lib/kubelet/..", "/root/x", "/home/x"],
+    "registration": ["<script>x</script>", "a\n# b", "a\n", "a`b", "[a](javascript:b)", "a | b"],
+    "reason": ["# heading\n", "\x1b[31m", "a\u202eb", "a\u200bb", "$(id)", "${x}"],
+    "runtime/client": [["sh", "-c", "id"], ["/tmp/ctr"], ["ctr", "run"], ["bash"]],
+    "runtime/units": [["--now"], ["a b"], ["../x"]],
+    "runtime/handlers": [{"a b": "runc"}, {"nvidia": "/bin/sh -c id"}],
+    "scheduler/main/inProcess": ["bash", "sh"],
+    "scheduler/main/interrupts": ["a\nb", "<b>"],
+    "scheduler/main/lines": ["a\nb", "`id`"],
+    "scheduler/kubeconfig": ["/tmp/x", "omit"],
+}
+
+
+@pytest.mark.parametrize("at", HOSTILE)
+def test_a_row_names_no_program_or_place_of_its_own(at: str) -> None:
+    """Commands run as root on the control plane, paths are written there, prose is shown."""
+    native: Any = pytest.importorskip("jsonschema_rs").validator_for(shape.schema())
+    ours = reading.shipped("distributions", "k3s")
+    assert native.is_valid({"distributions": {"k3s": ours}})
+    *way, last = at.split("/")
+    for value in HOSTILE[at]:
+        row: Any = copy.deepcopy(ours)
+        inner = row
+        for step in way:
+            inner = inner[step]
+        inner[last] = value
+        data = {"distributions": {"k3s": {**row, "override": True}}}
+        assert not native.is_valid(data), value
+        assert shape._explained(data), value

@@ -23,14 +23,14 @@ CASES = Path(__file__).parents[1] / "checks"
 ALL = {check.id: check for check in checks.discover()}
 
 
-def judge(changes: dict[str, Any]) -> list[Finding]:
+def judge(changes: dict[str, Any], catalog: Catalog | None = None) -> list[Finding]:
     """Judge the minimal spec after setting the values at the pointers."""
     data = yaml.safe_load((CASES / "minimal.yaml").read_text())
     for pointer, value in changes.items():
         put(data, Pointer(pointer).parts, value)
     findings = validate(data)
     assert not findings, f"the schema already refuses this case: {findings}"
-    spec, findings = resolve(data, Catalog(), "inventories/minimal/cluster.yaml")
+    spec, findings = resolve(data, catalog or Catalog(), "inventories/minimal/cluster.yaml")
     assert spec is not None, findings
     return [finding for check in ALL.values() for finding in check.run(spec)]
 
@@ -136,16 +136,19 @@ def test_unknown_names_get_those_that_are_of_use(
 
 
 @pytest.mark.parametrize("id", sorted(ALL))
-def test_check(id: str) -> None:
+def test_check(id: str, tmp_path: Path) -> None:
     path = CASES / f"{id}.yaml"
     assert path.is_file(), f"check {id} has no case: add tests/checks/{id}.yaml"
     case = yaml.safe_load(path.read_text())
-    found = [f for f in judge(case["bad"]) if f.id == id]
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(case.get("catalog", {"gpus": {}})))
+    catalog = Catalog(tmp_path)
+    assert catalog.findings() == []
+    found = [f for f in judge(case["bad"], catalog) if f.id == id]
     assert [f.at for f in found] == [case["at"]]
     assert found[0].message
     assert found[0].hint
     assert found[0].severity is ALL[id].severity
-    assert [f for f in judge(case["good"]) if f.id == id] == []
+    assert [f for f in judge(case["good"], catalog) if f.id == id] == []
 
 
 def test_every_case_has_a_check() -> None:

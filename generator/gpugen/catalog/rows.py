@@ -88,6 +88,7 @@ def geometry(id: str, row: Row) -> MigGeometry:
         nvml_total_mib=row.get("nvmlTotalMib"),
         placement_confidence=row.get("placementConfidence", "low"),
         notes=tuple(row.get("notes", ())),
+        is_override="override" in row,
     )
 
 
@@ -156,6 +157,7 @@ def gpu(id: str, row: Row, board_geometry: MigGeometry | None) -> GpuModel:
         mig_min_vbios=mig.get("minVbios", ""),
         mig_needs=mig.get("needs", ""),
         cloud=row.get("cloud", NOTHING),
+        is_override="override" in row,
     )
 
 
@@ -174,6 +176,7 @@ def driver_branch(id: str, row: Row) -> DriverBranch:
         notes=tuple(row.get("notes", ())),
         confidence=row.get("confidence", "low"),
         source=tuple(row["source"]),
+        is_override="override" in row,
     )
 
 

@@ -44,6 +44,7 @@ class MigGeometry:
     nvml_total_mib: int | None = None  # total that the profile names follow from
     placement_confidence: str = ""
     notes: tuple[str, ...] = ()
+    is_override: bool = False  # the repository's own row, in place of ours
 
 
 @record
@@ -88,6 +89,7 @@ class GpuModel:
     mig_min_vbios: str = ""
     mig_needs: str = ""  # e.g. display mode compute
     cloud: Mapping[str, Any] = NOTHING
+    is_override: bool = False  # the repository's own row, in place of ours
 
 
 @record
@@ -106,6 +108,7 @@ class DriverBranch:
     notes: tuple[str, ...]
     confidence: str
     source: tuple[str, ...]
+    is_override: bool = False  # the repository's own row, in place of ours
 
 
 @record
