@@ -139,6 +139,7 @@ def driver(data: Mapping[str, Any], branch: DriverBranch | None, at: Pointer) ->
         in_use=InUse(data["inUse"]),
         activation=Activation(data["activation"]),
         runfile=Runfile(own["url"], own["sha256"], at / "runfile") if own else None,
+        graphics=data["graphics"],
     )
 
 

@@ -33,7 +33,10 @@ TOOLKIT = (
 )
 DRIVER = (
     *("nvidia-open", "nvidia-driver-cuda", "nvidia-kernel-open-dkms", "nvidia-persistenced"),
-    *("libcuda1", "libnvidia-ptxjitcompiler1", "firmware-nvidia-gsp"),
+    *("libcuda1", "libnvidia-ptxjitcompiler1", "firmware-nvidia-gsp", "libnvidia-cfg1"),
+    *("libnvidia-ml1", "libnvidia-nvvm4", "libnvidia-encode1", "libcudadebugger1"),
+    *("nvidia-opencl-icd", "nvidia-driver", "nvidia-driver-libs", "xserver-xorg-video-nvidia"),
+    *("nvidia-settings", "nvidia-xconfig"),  # recommended
 )
 FABRIC = ("nvidia-fabricmanager", "libnvidia-nscq")  # where there are switches
 ALLOWED = {**ALL_AT_ONCE, **REBOOT}

@@ -48,6 +48,84 @@ def test_boards_that_reach_other_nodes_get_imex_at_the_drivers_version() -> None
     assert own["nvidia_driver_module_options"] == {"NVreg_CoherentGPUMemoryMode": "driver"}
 
 
+LEAN = {"/release": "2026.12"}
+UBUNTU, DEBIAN, ROCKY = (
+    {"/hostDefaults/os": os} for os in ("ubuntu-24.04", "debian-12", "rocky-9")
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "packages", "complete"),
+    [
+        (
+            {**UBUNTU, DRIVER + "version": "535.309.01"},
+            ["nvidia-headless-535", "nvidia-utils-535"],
+            ["cuda-drivers-535"],
+        ),
+        (
+            {**UBUNTU, DRIVER + "version": "580.178.04"},
+            ["nvidia-headless-580-open", "nvidia-utils-580"],
+            ["nvidia-open-580"],
+        ),
+        (
+            {**UBUNTU, DRIVER + "version": "595.58.03"},
+            ["nvidia-headless-no-dkms-open", "nvidia-dkms-open"],
+            ["nvidia-open"],
+        ),
+        (
+            {**UBUNTU, DRIVER + "version": "595.58.03", DRIVER + "kernelModules": "proprietary"},
+            ["nvidia-headless-no-dkms", "nvidia-dkms"],
+            ["cuda-drivers"],
+        ),
+        (
+            {**DEBIAN, DRIVER + "version": "580.178.04"},
+            ["nvidia-driver-cuda", "nvidia-kernel-open-dkms"],
+            ["nvidia-open"],
+        ),
+    ],
+    ids=["535", "580", "595", "proprietary", "debian"],
+)
+def test_a_newer_release_installs_what_computing_needs(
+    changes: dict[str, Any], packages: list[str], complete: list[str]
+) -> None:
+    """DRV-04; a host that has the complete set at that version keeps it."""
+    own = told("vendor", {**LEAN, **changes})
+    assert own["nvidia_driver_packages"][:2] == packages
+    assert own["nvidia_driver_complete_packages"] == complete
+    kept = [name for name in own["nvidia_driver_packages"] if "encode" in name or "decode" in name]
+    assert len(kept) == (0 if changes["/hostDefaults/os"] == "debian-12" else 2)
+    before = told("vendor", changes)
+    assert before["nvidia_driver_packages"] == complete
+    assert "nvidia_driver_complete_packages" not in before
+
+
+@pytest.mark.parametrize(
+    ("method", "changes", "added"),
+    [
+        ("vendor", {**LEAN, **UBUNTU}, ["libnvidia-gl-580"]),
+        ("vendor", {**LEAN, **UBUNTU, DRIVER + "version": "595.58.03"}, ["libnvidia-gl"]),
+        ("vendor", {**LEAN, **ROCKY}, ["nvidia-driver-libs"]),
+        ("vendor", ROCKY, ["nvidia-driver-libs"]),
+        ("distro", UBUNTU, ["libnvidia-gl-580-server"]),
+        ("precompiled", {**LEAN, **UBUNTU}, ["libnvidia-gl-580-server"]),
+    ],
+)
+def test_graphics_adds_to_the_set(method: str, changes: dict[str, Any], added: list[str]) -> None:
+    plain = told(method, changes)["nvidia_driver_packages"]
+    with_graphics = told(method, {**changes, DRIVER + "graphics": True})["nvidia_driver_packages"]
+    assert with_graphics == [*plain, *added]
+
+
+def test_a_newer_release_installs_nothing_that_is_merely_recommended() -> None:
+    def said(changes: dict[str, Any]) -> Any:
+        (own,) = PREREQUISITES.contribute(resolved(changes), {}).host_variables.values()
+        return own.get("gpu_prerequisites_install_recommends", "as the host is configured")
+
+    assert said({**LEAN, **UBUNTU}) is False
+    assert said(UBUNTU) == "as the host is configured"
+    assert said({**LEAN, **ROCKY}) == "as the host is configured"
+
+
 def test_distro_on_ubuntu_takes_server_packages() -> None:
     own = told("distro")
     assert "nvidia-headless-580-server-open" in own["nvidia_driver_packages"]

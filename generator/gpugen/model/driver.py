@@ -72,6 +72,7 @@ class Driver:
     in_use: InUse = InUse.REFUSE
     activation: Activation = Activation.REBOOT
     runfile: Runfile | None = None
+    graphics: bool = False  # libraries of OpenGL and Vulkan beside those for computing
 
 
 @record

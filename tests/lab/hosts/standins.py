@@ -15,6 +15,10 @@ from lab.hosts.deb import Package
 
 DRIVERS = ("580.105.08", "580.142", "580.178.04")  # the last is the trap that pins keep shut
 TOOLKITS = ("1.19.1", "1.20.0", "1.20.1")
+COMPUTING = (  # what nvidia-driver-cuda brings on Debian
+    *("libcuda1", "nvidia-persistenced", "libnvidia-cfg1", "libnvidia-ml1", "libnvidia-nvvm4"),
+    *("libnvcuvid1", "libnvidia-encode1", "libcudadebugger1", "nvidia-opencl-icd"),
+)
 FILES = Path(__file__).parent / "files"
 DAEMONS = "lib/systemd/system"
 OLD_RUNTIME = "nvidia-container-runtime (<= 3.5.0-1), nvidia-container-runtime-hook"
@@ -51,6 +55,7 @@ def packages() -> Iterator[Package]:
     yield Package(f"linux-headers-{kernel}", "1-1", files=makefile)
     yield Package("dkms", "3.0.10-8", files={"usr/sbin/dkms": text("dkms")})
     yield Package("nvlsm", "2025.06.11-1")
+    yield Package("xserver-xorg-core", "2:21.1.7-3")
     for version in DRIVERS:
         yield from driver(version)
     for version in TOOLKITS:
@@ -64,14 +69,18 @@ def driver(version: str) -> Iterator[Package]:
     """Yield the packages of one driver version, named as in the vendor's Debian repository."""
     full = f"{version}-1"
     same = f"(>= {version})"
-    yield Package("nvidia-open", full, f"nvidia-driver-cuda {same}, nvidia-kernel-open-dkms {same}")
-    yield Package("cuda-drivers", full, f"nvidia-driver-cuda {same}, nvidia-kernel-dkms {same}")
+    both = f"nvidia-driver {same}, nvidia-driver-cuda {same}"
+    yield Package("nvidia-open", full, f"{both}, nvidia-kernel-open-dkms {same}")
+    yield Package("cuda-drivers", full, f"{both}, nvidia-kernel-dkms {same}")
+    yield from desktop(full, same)
     yield Package(
         "nvidia-driver-cuda",
         full,
-        f"libcuda1 {same}, nvidia-persistenced {same}",
+        ", ".join(f"{name} {same}" for name in COMPUTING),
         {"usr/bin/nvidia-smi": text("nvidia-smi", version)},
     )
+    for name in COMPUTING[2:]:
+        yield Package(name, full)
     yield Package("libcuda1", full, f"libnvidia-ptxjitcompiler1 {same}")
     yield Package("libnvidia-ptxjitcompiler1", full)
     yield Package("firmware-nvidia-gsp", full)
@@ -96,6 +105,16 @@ def driver(version: str) -> Iterator[Package]:
         scripts=RELOAD,
     )
     yield Package("libnvidia-nscq", full)
+
+
+def desktop(full: str, same: str) -> Iterator[Package]:
+    """Yield what a display needs, and what is merely recommended with it."""
+    needs = f"xserver-xorg-video-nvidia {same}, nvidia-driver-libs {same}"
+    weak = {"Recommends": "nvidia-settings, nvidia-xconfig"}
+    yield Package("nvidia-driver", full, needs, fields=weak)
+    yield Package("xserver-xorg-video-nvidia", full, "xserver-xorg-core")
+    for name in ("nvidia-driver-libs", "nvidia-settings", "nvidia-xconfig"):
+        yield Package(name, full)
 
 
 def _modules(name: str, rival: str, version: str, flavour: str) -> Package:

@@ -18,14 +18,23 @@ OPEN_BY_DEFAULT = ("default", "only")  # of a branch: open modules are what the 
 def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
     """Return the role and, for every pool, the driver that its hosts get."""
     root = spec.kubernetes.distribution.kubelet_root
+    is_compute_only = installs_compute_only(spec)
     return Contribution(
-        host_variables={pool.name: _variables(pool, root) for pool in spec.pools},
+        host_variables={
+            pool.name: _variables(pool, root, is_compute_only=is_compute_only)
+            for pool in spec.pools
+        },
         cluster_variables={"nvidia_driver_can_drain": bool(spec.access.kubeconfig_context)},
         roles=(ROLE,),
     )
 
 
-def _variables(pool: NodePool, kubelet_root: str) -> dict[str, Any]:
+def installs_compute_only(spec: ClusterSpec) -> bool:
+    """Tell whether the release installs what computing needs, without a desktop."""
+    return spec.release.features.packages == "compute-only"
+
+
+def _variables(pool: NodePool, kubelet_root: str, *, is_compute_only: bool) -> dict[str, Any]:
     driver = pool.host.driver
     common = {
         "nvidia_driver_method": str(driver.method),
@@ -36,7 +45,7 @@ def _variables(pool: NodePool, kubelet_root: str) -> dict[str, Any]:
     if driver.method is DriverMethod.NONE or driver.branch is None:
         return common
     is_open = uses_open_modules(pool)
-    names = package_names(pool, driver.branch, is_open=is_open)
+    names = package_names(pool, driver.branch, is_open=is_open, is_compute_only=is_compute_only)
     return {
         **common,
         "nvidia_driver_modules": "open" if is_open else "proprietary",
@@ -67,6 +76,7 @@ def _installer(driver: Driver) -> dict[str, Any]:
 def _package_variables(names: Names) -> dict[str, list[str]]:
     return {
         **({"nvidia_driver_module_packages": list(names.beside)} if names.beside else {}),
+        **({"nvidia_driver_complete_packages": list(names.complete)} if names.complete else {}),
         "nvidia_driver_packages": list(names.driver),
         "nvidia_driver_fabric_packages": list(names.fabric),
         "nvidia_driver_nvlink5_packages": list(names.nvlink5),

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
-from gpugen.components.driver import uses_open_modules
-from gpugen.components.driver.packages import UnknownPackagesError, package_names
+from gpugen.components.driver import installs_compute_only, uses_open_modules
+from gpugen.components.driver.packages import (
+    UnknownPackagesError,
+    graphics_names,
+    package_names,
+)
 from gpugen.host_places import host_setting
 from gpugen.model.catalog import DriverBranch
 from gpugen.model.driver import Activation, DriverMethod, InUse, SecureBoot
@@ -24,7 +28,9 @@ def method(spec: ClusterSpec) -> Iterator[Problem]:
         if driver.branch is None or driver.method in (DriverMethod.VENDOR, DriverMethod.NONE):
             continue
         try:
-            package_names(pool, driver.branch, is_open=uses_open_modules(pool))
+            package_names(
+                pool, driver.branch, is_open=uses_open_modules(pool), is_compute_only=False
+            )
         except UnknownPackagesError as problem:
             yield (
                 host_setting(spec, pool, "driver", "method"),
@@ -41,7 +47,7 @@ def _way_out(pool: NodePool, branch: DriverBranch) -> str:
     if pool.gpu.kernel_modules != "both":
         return other
     try:
-        package_names(pool, branch, is_open=is_open)
+        package_names(pool, branch, is_open=is_open, is_compute_only=False)
     except UnknownPackagesError:
         return other
     return f"write kernelModules: {'open' if is_open else 'proprietary'}, or {other}"
@@ -107,6 +113,49 @@ def unsigned(spec: ClusterSpec) -> Iterator[Problem]:
                 f"method {driver.method} brings no modules that the system signed",
                 "take method precompiled, or secureBoot: mok",
             )
+
+
+@check("driver-graphics-unknown", "DRV-26")
+def graphics_unknown(spec: ClusterSpec) -> Iterator[Problem]:
+    """The catalogue knows no packages that bring OpenGL and Vulkan without a desktop.
+
+    Source: rows of packages.yaml; names are never guessed.
+    """
+    for pool, names in _graphics(spec):
+        if names is None:
+            yield (
+                host_setting(spec, pool, "driver", "graphics"),
+                f"no names are confirmed of packages with OpenGL and Vulkan alone for"
+                f" {pool.host.os.id} by method {pool.host.driver.method}",
+                "leave graphics out, or take a system of which they are known, such as"
+                " ubuntu-24.04",
+            )
+
+
+@check("driver-graphics-without-effect")
+def graphics_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
+    """The driver brings OpenGL and Vulkan anyway, or nothing is installed."""
+    for pool, names in _graphics(spec):
+        if names == ():
+            yield (
+                host_setting(spec, pool, "driver", "graphics"),
+                f"graphics has no effect with method {pool.host.driver.method} and release"
+                f" {spec.release.id}",
+                "leave it out",
+            )
+
+
+def _graphics(spec: ClusterSpec) -> Iterator[tuple[NodePool, tuple[str, ...] | None]]:
+    """Yield the pools that ask for graphics, and what brings them."""
+    is_compute_only = installs_compute_only(spec)
+    for pool in spec.pools:
+        driver = pool.host.driver
+        if not driver.graphics:
+            continue
+        if driver.branch is None:
+            yield pool, ()
+        elif pool.host.os.is_supported:
+            yield pool, graphics_names(pool, driver.branch, is_compute_only=is_compute_only)
 
 
 @check("driver-setting-without-effect")

@@ -29,16 +29,23 @@ class Names:
     driver, fabric: at the driver's exact version; fabric only where NVSwitches are found. nvlink5:
     with versions of their own, for boards whose switches hide behind InfiniBand. beside: with
     versions of their own on every host; {kernel} and {flavour} are for the host to fill in.
+    complete: a larger set; a host that has it at the exact version keeps it.
     """
 
     driver: tuple[str, ...]
     fabric: tuple[str, ...] = ()
     nvlink5: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    complete: tuple[str, ...] = ()
 
 
-def package_names(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> Names:
-    """Return what the pool's hosts install. Raises UnknownPackagesError."""
+def package_names(
+    pool: NodePool, branch: DriverBranch, *, is_open: bool, is_compute_only: bool
+) -> Names:
+    """Return what the pool's hosts install. Raises UnknownPackagesError.
+
+    is_compute_only: what the release wants where a system has a smaller set than the complete one.
+    """
     method = pool.host.driver.method
     if method is DriverMethod.RUNFILE:
         return _by_installer(pool)
@@ -46,7 +53,32 @@ def package_names(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> Nam
         return _from_archive(pool, branch, is_open=is_open)
     if method is DriverMethod.DISTRO:
         raise UnknownPackagesError(f"{pool.host.os.id} has no driver in its own archive")
-    return _from_vendor(pool, branch, is_open=is_open)
+    return _from_vendor(pool, branch, is_open=is_open, is_compute_only=is_compute_only)
+
+
+def graphics_names(
+    pool: NodePool, branch: DriverBranch, *, is_compute_only: bool
+) -> tuple[str, ...] | None:
+    """Return what adds OpenGL and Vulkan; empty where they are there anyway, None: not known."""
+    method, row = pool.host.driver.method, pool.host.os.row
+    if method in (DriverMethod.RUNFILE, DriverMethod.NONE):
+        return ()
+    if method in (DriverMethod.DISTRO, DriverMethod.PRECOMPILED) and not _is_rpm(pool):
+        names = _table(row["archive"]["packages"]).get("graphics") if "archive" in row else None
+        return None if names is None else _all_named(names, branch)
+    own = _for_branch(_table(row["driverPackages"])["byBranch"], branch.id)
+    if "computeOnly" in own and not is_compute_only:
+        return ()
+    return _all_named(own["graphics"], branch) if "graphics" in own else None
+
+
+def _with_graphics(
+    pool: NodePool, branch: DriverBranch, *, is_compute_only: bool
+) -> tuple[str, ...]:
+    """Return the packages of OpenGL and Vulkan where the spec asks for them."""
+    if not pool.host.driver.graphics:
+        return ()
+    return graphics_names(pool, branch, is_compute_only=is_compute_only) or ()
 
 
 def module_stream(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> str:
@@ -70,7 +102,9 @@ def _by_installer(pool: NodePool) -> Names:
     return Names(())
 
 
-def _from_vendor(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> Names:
+def _from_vendor(
+    pool: NodePool, branch: DriverBranch, *, is_open: bool, is_compute_only: bool
+) -> Names:
     table = _table(pool.host.os.row["driverPackages"])
     row = _for_branch(table["byBranch"], branch.id)
     flavour = "open" if is_open else "proprietary"
@@ -82,10 +116,17 @@ def _from_vendor(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> Name
     if flavour not in row or (pool.host.driver.method is DriverMethod.PRECOMPILED and not beside):
         word = "open" if is_open else "proprietary"
         raise UnknownPackagesError(f"nobody builds {word} modules for {pool.host.os.id}")
-    driver = (*_all_named(row[flavour], branch), *_imex(pool, branch))
-    if pool.gpu.fabric_manager in NO_SWITCHES:
-        return Names(driver, beside=beside)
-    return Names(driver, *_fabric(pool, branch), beside=beside)
+    imex = _imex(pool, branch)
+    complete: tuple[str, ...] = (*_all_named(row[flavour], branch), *imex)
+    driver = complete
+    if is_compute_only and "computeOnly" in row:
+        driver = (*_all_named(row["computeOnly"][flavour], branch), *imex)
+    else:
+        complete = ()
+    driver += _with_graphics(pool, branch, is_compute_only=is_compute_only)
+    has_switches = pool.gpu.fabric_manager not in NO_SWITCHES
+    fabric, nvlink5 = _fabric(pool, branch) if has_switches else ((), ())
+    return Names(driver, fabric, nvlink5, beside, complete)
 
 
 def _from_archive(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> Names:
@@ -106,7 +147,9 @@ def _from_archive(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> Nam
     if pool.host.allow_kernel_change:
         beside += _each(row.get(f"{flavour}Following", ()))
     fabric = _archived_fabric(pool, table, branch)
-    return Names(_all_named(row[flavour], branch), fabric, (), _all_named(beside, branch))
+    driver = _all_named(row[flavour], branch)
+    driver += _with_graphics(pool, branch, is_compute_only=True)
+    return Names(driver, fabric, (), _all_named(beside, branch))
 
 
 def _archived_fabric(

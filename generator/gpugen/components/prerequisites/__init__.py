@@ -20,7 +20,10 @@ BUILDS_MODULES = (DriverMethod.VENDOR, DriverMethod.DISTRO, DriverMethod.RUNFILE
 def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
     """Return the role and, for every pool, what its hosts must be."""
     return Contribution(
-        host_variables={pool.name: _variables(pool) for pool in spec.pools}, roles=(ROLE,)
+        host_variables={
+            pool.name: {**_variables(pool), **_recommends(spec, pool)} for pool in spec.pools
+        },
+        roles=(ROLE,),
     )
 
 
@@ -36,6 +39,12 @@ def _variables(pool: NodePool) -> dict[str, Any]:
         "gpu_prerequisites_repositories": _repositories(pool),
         **_header_packages(pool),
     }
+
+
+def _recommends(spec: ClusterSpec, pool: NodePool) -> dict[str, bool]:
+    """Keep what packages merely recommend away, where the release wants what is needed alone."""
+    is_lean = spec.release.features.packages == "compute-only" and not is_dnf(pool.host.os)
+    return {"gpu_prerequisites_install_recommends": False} if is_lean else {}
 
 
 def _holds_kernels(pool: NodePool) -> bool:
