@@ -362,3 +362,39 @@ def test_every_note_is_taken_here_too() -> None:
     tasks = yaml.safe_load((ROLE / "tasks" / "note.yml").read_text(encoding="utf-8"))
     names = [name for task in tasks for name in task["ansible.builtin.set_fact"]]
     assert names == [f"__nvidia_driver_{name}" for name in ("seen", *NOTED)]
+
+
+LEAN = {
+    "nvidia_driver_packages": ["nvidia-headless-580-open", "libnvidia-encode-580"],
+    "nvidia_driver_complete_packages": ["nvidia-open-580"],
+}
+SETS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
+    "complete": ({"packages": at(NEW, "nvidia-open-580")}, LEAN, []),
+    "small": ({"packages": at(NEW, *LEAN["nvidia_driver_packages"])}, LEAN, []),
+    "half": ({"packages": at(NEW, "libnvidia-encode-580")}, LEAN, ["nvidia-headless-580-open"]),
+    "complete-of-another": (
+        {"packages": at(OLD, "nvidia-open-580")},
+        LEAN,
+        LEAN["nvidia_driver_packages"],
+    ),
+    "without-fabric": (
+        {"packages": at(NEW, "nvidia-open-580"), "out": {"switches": "switch"}},
+        {**LEAN, "nvidia_driver_fabric_packages": ["nvidia-fabricmanager"]},
+        ["nvidia-fabricmanager"],
+    ),
+}
+
+
+@pytest.mark.parametrize("state", SETS)
+def test_a_host_with_the_complete_set_at_its_version_keeps_it(state: str) -> None:
+    """DRV-04: a release that installs less takes nothing away, and adds nothing."""
+    host, missing = Host(state, SETS), SETS[state][2]
+    assert host.says("__nvidia_driver_missing") == missing
+    assert host.says("__nvidia_driver_change_due") is bool(missing)
+
+
+@pytest.mark.parametrize("is_lean", [False, True])
+def test_recommended_packages_come_unless_the_release_keeps_them_away(*, is_lean: bool) -> None:
+    own = {"gpu_prerequisites_install_recommends": False} if is_lean else {}
+    argv = Host("host", {"host": ({}, own, [])}).says("__nvidia_driver_apt_command")
+    assert ("--no-install-recommends" in argv) is is_lean
