@@ -98,13 +98,15 @@ class Bench:
 
 
 def fleet(folder: Path, size: int) -> Path:
-    """Make a repository with copies of the example ``train`` under other names."""
+    """Make a repository with copies of the example ``train``, each with hosts of its own."""
     text = (ROOT / "inventories" / "train" / "cluster.yaml").read_text()
     root = folder / f"fleet-{size}"
+    shutil.copytree(ROOT / "keys", root / "keys")
     for number in range(size):
         home = root / "inventories" / f"train-{number:04}"
         home.mkdir(parents=True)
-        (home / "cluster.yaml").write_text(text.replace("name: train\n", f"name: {home.name}\n", 1))
+        named = text.replace("name: train\n", f"name: {home.name}\n", 1)
+        (home / "cluster.yaml").write_text(named.replace(".train.example", f".{home.name}.example"))
     return root
 
 
