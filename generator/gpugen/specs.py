@@ -25,6 +25,7 @@ _READ = 64 * 1024  # bytes of a file in which its kind has to show
 _LIKE_SPEC = re.compile(r"[\W_]*clusters?(?:[\W_]*|[\W_]+(?:ya?ml|json)(?:\W.*)?)\Z", re.I | re.S)
 _YAML = (".yaml", ".yml", ".json")
 _KIND = re.compile(rb"""^[\s{,]*["']?kind["']?\s*:\s*["']?Cluster["']?\s*(?:[,}#].*)?$""", re.M)
+_MODULE = re.compile(r"^[ \t]*path[ \t]*=[ \t]*(\S.*?)[ \t]*$", re.M)
 _OURS = re.compile(rb"""["']?apiVersion["']?\s*:\s*["']?gpugen/""")
 _NAME = re.compile(
     rb"""^[\s{,]*["']?name["']?\s*:\s*["']?([a-z0-9-]{1,80})["']?\s*(?:[,}#].*)?$""", re.M
@@ -62,8 +63,18 @@ def look(root: Path) -> Seen:
 def hidden(root: Path, cluster: str) -> Finding | None:
     """Return what says that a cluster's spec is only put aside, in a folder that is never read.
 
-    Such folders begin with ``_`` or a dot. Raises GpugenError: one cannot be read.
+    Such folders begin with ``_`` or a dot. A git submodule that is not checked out hides specs,
+    too. Raises GpugenError: a folder cannot be read.
     """
+    if module := _module_of(root, cluster):
+        return Finding(
+            "spec-not-seen",
+            f"{module} is a git submodule without a spec of {cluster!r}; --prune leaves its"
+            " output alone",
+            "check it out; if the cluster is gone, take the submodule out of .gitmodules",
+            severity=Severity.WARNING,
+            location=Location(str(root / ".gitmodules"), 1, 1),
+        )
     for entry in _entries(root / INVENTORIES):
         path = Path(entry.path)
         if not entry.name.startswith(HIDDEN) or not _is_folder(path):
@@ -80,6 +91,15 @@ def hidden(root: Path, cluster: str) -> Finding | None:
                     location=Location(str(found), 1, 1),
                 )
     return None
+
+
+def _module_of(root: Path, cluster: str) -> str:
+    """Return the path of a git submodule in which a cluster's spec would lie, or nothing."""
+    modules = root / ".gitmodules"
+    text = _beginning(modules).decode(errors="replace") if _is_file(modules) else ""
+    home = f"{INVENTORIES}/{cluster}/"
+    paths = (match[1].strip('"/') for match in _MODULE.finditer(text))
+    return next((p for p in paths if f"{p}/".startswith(home) or home.startswith(f"{p}/")), "")
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -148,7 +148,15 @@ def a_link_for_the_folder_of_locks(root: Path) -> str:
     return "out/.gpugen"
 
 
+def an_index_under_a_name_that_no_cluster_has(root: Path) -> str:
+    name = "out/$(touch x)"
+    (root / name).mkdir()
+    (root / name / ".gpugen.json").write_bytes((root / INDEX).read_bytes())
+    return f"{name}/"
+
+
 FOREIGN = [
+    an_index_under_a_name_that_no_cluster_has,
     in_out_itself,
     a_folder_without_an_index,
     deep_in_a_cluster,
@@ -188,6 +196,15 @@ def test_foreign_files_below_a_cluster_whose_spec_is_gone(root: Path) -> None:
     check = gpugen("render", "--check", cwd=root)
     assert check.code == 3
     assert "out/lab/notes: foreign" in check.err
+
+
+def test_names_of_files_drive_no_terminal(root: Path) -> None:
+    (root / "out/\x1b[2J\u202e").write_text("mine\n")
+    for arguments in (["--check"], ["--diff"], [], ["--check", "-o", "github"]):
+        answer = gpugen("render", *arguments, cwd=root)
+        assert "[2J" in answer.err
+        assert "\x1b" not in answer.out + answer.err
+        assert "\u202e" not in answer.out + answer.err
 
 
 def test_empty_folders_are_no_difference(root: Path) -> None:

@@ -121,6 +121,17 @@ def test_a_spec_that_is_put_aside_keeps_its_output(root: Path, name: str) -> Non
     assert snapshot(root / "out") == before
 
 
+@pytest.mark.parametrize("path", ["inventories/lab", "inventories", '"inventories/lab/"'])
+def test_a_submodule_that_is_not_checked_out_keeps_its_output(root: Path, path: str) -> None:
+    (root / ".gitmodules").write_text(f'[submodule "x"]\n\tpath = {path}\n\turl = ../x\n')
+    (root / SPEC).unlink()
+    before = snapshot(root / "out")
+    answer = gpugen("render", "--prune", cwd=root)
+    assert answer.code == 0
+    assert "is a git submodule without a spec of 'lab'" in answer.err
+    assert snapshot(root / "out") == before
+
+
 def test_other_folders_are_a_warning(root: Path) -> None:
     (root / "inventories/layers").mkdir()
     (root / "inventories/layers/base.yaml").write_text("apiVersion: gpugen/v1\nkind: Layer\n")

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from gpugen import departures, write
 from gpugen.cli.comparing import FOREIGN, WITHOUT_SPEC, Comparison, told
 from gpugen.model.finding import Changed, Finding, Location, Severity
+from gpugen.spelling import printable
 
 HOSTS_HALF = "ansible/"
 REMOVAL = "ansible/remove.yml"
@@ -98,7 +99,7 @@ def lines(found: Comparison) -> Iterator[str]:
     top = str(found.folder.parent)
     for path, _, kind in found.differences():
         if kind != WITHOUT_SPEC:
-            yield f"{path.removeprefix(f'{top}/')}: {kind}"
+            yield f"{printable(path.removeprefix(f'{top}/'))}: {kind}"
 
 
 def advice(found: Sequence[Changed]) -> str:

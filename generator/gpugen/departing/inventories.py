@@ -21,6 +21,7 @@ PATHS = ("ansible/inventory/hosts.yml", "ansible/inventory/hosts.json")
 LARGEST = 16 * 1024 * 1024  # bytes; 20,000 hosts with all their variables come to 5 MiB
 _LONGEST = 2_000  # characters of a line that can be a name
 _KEY = re.compile(r'( *)("(?:[^"\\]|\\.)*"|[^\s"\'#&*!|>%@`{}\[\],?:-][^\s:]*):(?: |$)')
+_TOP = re.compile(r'^(?:all:| *"all": )', re.MULTILINE)  # what every inventory of ours has
 _POOL = re.compile(r"pool_[a-z0-9_]{1,80}\Z")
 _POOLS = ("all", "children", ALL_HOSTS, "children")
 _MAIN = ("all", "children", CONTROL_PLANE, "hosts")
@@ -49,9 +50,7 @@ def read(content: bytes) -> Inventory | None:
     except UnicodeDecodeError:
         return None
     found = list(_of_json(text) if text.startswith("{") else _of_yaml(text))
-    if not found:
-        return None
-    return _expanded(found)
+    return _expanded(found) if found or _TOP.search(text) else None
 
 
 def _expanded(found: list[tuple[str, str]]) -> Inventory | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 
@@ -10,6 +11,7 @@ from gpugen.writing import files, journal
 from gpugen.writing.index import INDEX
 from gpugen.writing.lock import IGNORED, STAGE, STATE
 
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*\Z")  # of a cluster; stands in commands to paste
 _OF_STATE = frozenset(("lock", STAGE, journal.JOURNALS))
 
 
@@ -32,7 +34,7 @@ def look_around(above: int, clusters: Collection[str]) -> Surroundings:
         elif not entry.is_dir(follow_symlinks=False):
             foreign.append(name)
         elif name not in clusters:
-            if not name.startswith(".") and _has_index(name, above):
+            if _NAME.match(name) and _has_index(name, above):
                 orphans.append(name)
             elif files.hollow(name, name, above) is None:
                 foreign.append(f"{name}/")
