@@ -43,6 +43,8 @@ ALLOWED = {**ALL_AT_ONCE, **REBOOT}
 REMOVE = {**ALLOWED, "gpugen_remove": True}
 SEED = int(os.environ.get("GPUGEN_LAB_SEED") or random.SystemRandom().randrange(10**6))
 PLAIN, KUBE = "plain", "kube"  # a host with switches, and one whose kubelet runs
+# What Debian's installer writes where somebody chose German; sshd hands it on, and apt follows.
+GERMAN = {"etc/default/locale": 'LANG=de_DE.UTF-8\nLANGUAGE="de_DE:de"\n'}
 UNITS = ("nvidia-persistenced", "nvidia-cdi-refresh.path", "nvidia-fabricmanager")
 MODULE_RUNS = 25  # that a host pays for, at most, where nothing changes
 BUSY, IDLE = "echo 4711 >/run/fake-nvidia/apps", "rm /run/fake-nvidia/apps"
@@ -72,7 +74,10 @@ class Life:
     def __init__(self, room: Room, checkout: Checkout) -> None:
         self.room = room
         self.checkout = checkout
-        machines = {PLAIN: Machine(switches=2), KUBE: Machine(has_kubelet=True)}
+        machines = {
+            PLAIN: Machine(switches=2, files=GERMAN),
+            KUBE: Machine(has_kubelet=True, files=GERMAN),
+        }
         self.nodes = room.boot(machines)
 
     def render(self, driver: str, toolkit: str) -> None:

@@ -69,6 +69,8 @@ MACHINES: Mapping[str, Machine] = {
         files={"etc/containerd/config.toml": 'version = 2\nimports = ["more/*.toml"]\n'}
     ),
     "bare": Machine(files={"etc/containerd/config.toml": "version = 2\n"}),
+    "guests": Machine(bound_to="vfio-pci"),
+    "list": Machine(files={"etc/containerd/config.toml": 'version = 2\nimports = "/etc/x"\n'}),
 }
 HOST_VARIABLES: Mapping[str, Mapping[str, Any]] = {
     "pci": {"__gpu_prerequisites_container_marker": "/run/systemd/container"},  # nodes are some
@@ -108,6 +110,8 @@ FAULTS = {  # node -> beginnings of what it is told, all at once
     "root9": ("CTK-07: /etc/containerd/config.toml has version 9",),
     "relative": ("CTK-10: /etc/containerd/config.toml imports more/*.toml by a relative path",),
     "bare": ("CTK-06: containerd does not run here",),
+    "guests": ("DRV-09: GPUs are bound to another driver (vfio-pci 0000:01:00.0, vfio-pci",),
+    "list": ("CTK-10: /etc/containerd/config.toml has imports that are no list of paths",),
 }
 
 

@@ -43,6 +43,22 @@ def at(version: str, *names: str) -> dict[str, Any]:
     return {name: {"version": f"{version}-1", "held": True} for name in names}
 
 
+def bound(*drivers: str) -> str:
+    """Return what the kernel says of a board of InfiniBand and of GPUs, bound or not."""
+    gpus = (
+        (f"DRIVER={driver}\n" if driver else "")
+        + f"PCI_CLASS=30200\nPCI_ID=10DE:2330\nPCI_SUBSYS_ID=10DE:16C1\nPCI_SLOT_NAME=0000:{n}8:00.0\n"
+        + "MODALIAS=pci:v000010DEd00002330sv000010DEsd000016C1bc03sc02i00\n"
+        for n, driver in enumerate(drivers, 1)
+    )
+    other = "DRIVER=vfio-pci\nPCI_CLASS=20700\nPCI_ID=15B3:1021\nPCI_SLOT_NAME=0000:09:00.0\n"
+    return other + "".join(gpus)
+
+
+def module(name: str) -> dict[str, Any]:
+    return {"globs": {f"/sys/module/{name}": [f"/sys/module/{name}"]}}
+
+
 def probe(**parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the probe finds on a fresh host. parts: merged into each kind of answer."""
     unit = {"LoadState": "loaded", "ActiveState": "active", "UnitFileState": "enabled"}
@@ -50,6 +66,7 @@ def probe(**parts: Mapping[str, Any]) -> dict[str, Any]:
         **dict.fromkeys(("kubelet", "smi", "switches", "dkms", "old_images", "unit"), ""),
         "key_of_shim": "",
         "key_of_dkms": "",
+        "pci": bound("nvidia", "nvidia"),
         "kernel": f"{KERNEL}\n",
         "df": "Avail\n90000\n900\n",
         **parts.get("out", {}),
@@ -96,6 +113,24 @@ UNINSTALLER = {"globs": {"/usr/bin/nvidia-uninstall": ["/usr/bin/nvidia-uninstal
 # state -> what the probe finds, variables, beginnings of the faults
 STATES: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "fresh": ({}, {}, []),
+    "unbound": ({"out": {"pci": bound("", "")}}, {}, []),
+    "nouveau": ({"out": {"pci": bound("nouveau", "nouveau")}, **module("nouveau")}, {}, []),
+    "nova": ({"out": {"pci": bound("NovaCore", "NovaCore")}, **module("nova_core")}, {}, []),
+    "nova-in-the-kernel": (
+        {"out": {"pci": bound("NovaCore", "")}},
+        {},
+        ["DRV-09: GPUs are bound to another driver (NovaCore 0000:18:00.0);"],
+    ),
+    "given-to-guests": (
+        {"out": {"pci": bound("nvidia", "vfio-pci")}},
+        {},
+        ["DRV-09: GPUs are bound to another driver (vfio-pci 0000:28:00.0);"],
+    ),
+    "given-to-guests-by-an-image": (
+        {"out": {"pci": bound("vfio-pci", "vfio-pci")}},
+        {METHOD: "none"},
+        ["DRV-09: GPUs are bound to another driver (vfio-pci 0000:18:00.0, vfio-pci 0000:28:00.0)"],
+    ),
     "no-version": ({}, {"nvidia_driver_version": "580"}, ["DRV-02: vendor needs an exact"]),
     "option": (
         {},

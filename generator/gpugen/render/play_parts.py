@@ -21,6 +21,9 @@ ORDER = (
     *("cuda_toolkit", "gpu_tuning", NODE, SCHEDULER),
 )
 DISRUPTIVE = "disruptive"  # tag of what interrupts a host
+# Of every command, so that what it says can be read. A login may bring the host's LANGUAGE, which
+# outweighs LC_ALL in all locales but C itself.
+ENVIRONMENT = {"LC_ALL": "C.UTF-8", "LANGUAGE": ""}
 REASONS = "{{ gpugen_disruption | default({}) | dict2items | map(attribute='value') | flatten }}"
 DRAINS = f"ansible_skip_tags | intersect(['{DISRUPTIVE}', '{NODE}']) | length == 0"
 WORD = f"{{{{ (gpugen_allow_disruption | bool) and {DRAINS} }}}}"
@@ -86,6 +89,7 @@ def play(
         "hosts": hosts,
         **({"serial": serial, "max_fail_percentage": 0} if rolls or one_by_one else {}),
         "become": own.become,
+        "environment": dict(ENVIRONMENT),
         "gather_facts": facts,
         **({"gather_subset": FACTS} if facts else {}),
         **({"vars": variables} if variables else {}),

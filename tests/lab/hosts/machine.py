@@ -54,6 +54,7 @@ class Machine:
     switches: int = 0
     has_secure_boot: bool = False
     has_nouveau: bool = False
+    bound_to: str = ""  # driver of the GPUs' PCI functions
     has_kubelet: bool = False
     installed: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
@@ -95,7 +96,8 @@ def _pci(own: Machine) -> dict[str, str]:
     ]
     return {
         f"{TREE}/sys/bus/pci/devices/0000:{slot:02x}:00.0/uevent": (
-            f"PCI_CLASS={kind}\nPCI_ID={name}\nPCI_SLOT_NAME=0000:{slot:02x}:00.0\n"
+            (f"DRIVER={own.bound_to}\n" if own.bound_to and kind == "30200" else "")
+            + f"PCI_CLASS={kind}\nPCI_ID={name}\nPCI_SLOT_NAME=0000:{slot:02x}:00.0\n"
         )
         for slot, (kind, name) in enumerate(devices, 1)
     }
