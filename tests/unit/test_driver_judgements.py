@@ -47,7 +47,8 @@ def bound(*drivers: str) -> str:
     """Return what the kernel says of a board of InfiniBand and of GPUs, bound or not."""
     gpus = (
         (f"DRIVER={driver}\n" if driver else "")
-        + f"PCI_CLASS=30200\nPCI_ID=10DE:2330\nPCI_SUBSYS_ID=10DE:16C1\nPCI_SLOT_NAME=0000:{n}8:00.0\n"
+        + "PCI_CLASS=30200\nPCI_ID=10DE:2330\nPCI_SUBSYS_ID=10DE:16C1\n"
+        + f"PCI_SLOT_NAME=0000:{n}8:00.0\n"
         + "MODALIAS=pci:v000010DEd00002330sv000010DEsd000016C1bc03sc02i00\n"
         for n, driver in enumerate(drivers, 1)
     )
