@@ -70,7 +70,7 @@ MACHINES: Mapping[str, Machine] = {
     ),
     "bare": Machine(files={"etc/containerd/config.toml": "version = 2\n"}),
     "guests": Machine(bound_to="vfio-pci"),
-    "list": Machine(files={"etc/containerd/config.toml": 'version = 2\nimports = "/etc/x"\n'}),
+    "list": Machine(files={"etc/containerd/config.toml": 'imports = "/etc/x"\nversion = 2\n'}),
 }
 HOST_VARIABLES: Mapping[str, Mapping[str, Any]] = {
     "pci": {"__gpu_prerequisites_container_marker": "/run/systemd/container"},  # nodes are some

@@ -42,11 +42,12 @@ def containerd_root(text, add, ours, instead):
     except tomllib.TOMLDecodeError as problem:
         return {**answer, "fault": "is no valid TOML: %s" % problem}
     imports, version = data.get("imports", []), data.get("version", 1)
-    if not isinstance(imports, list) or not all(isinstance(path, str) for path in imports):
-        return {**answer, "fault": "has imports that are no list of paths"}
     if type(version) is not int:
         return {**answer, "fault": "has a version that is no number"}
-    answer.update(version=version, imports=imports)
+    answer["version"] = version
+    if not isinstance(imports, list) or not all(isinstance(path, str) for path in imports):
+        return {**answer, "fault": "has imports that are no list of paths"}
+    answer["imports"] = imports
     try:
         if not set(ours) & set(imports):
             answer["with_ours"] = _checked(data, [*imports, add], _added(text, add))
