@@ -26,7 +26,7 @@ PATIENCE = 60  # seconds for one command
 
 def run(argv):
     """Run a command; rc is 127 where the program is missing, 124 where it took too long."""
-    environment = dict(os.environ, LC_ALL="C.UTF-8", TZ="UTC")
+    environment = dict(os.environ, LC_ALL="C.UTF-8", LANGUAGE="", TZ="UTC")
     options = {"stdin": subprocess.DEVNULL, "capture_output": True, "timeout": PATIENCE}
     try:
         done = subprocess.run(argv, check=False, env=environment, **options)
