@@ -28,7 +28,9 @@ STATE_METRICS = frozenset(
         "kube_node_labels",
         "kube_node_status_allocatable",
         "kube_pod_container_resource_requests",
+        "kube_pod_scheduler",
         "kube_pod_status_phase",
+        "kube_pod_status_scheduled",
     }
 )
 """Series of kube-state-metrics that rules and dashboards read, beside Prometheus' own ``up``."""

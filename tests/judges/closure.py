@@ -416,8 +416,12 @@ def delivery(tree: Rendered) -> Iterator[str]:
         if flux and kept and notes.get("kustomize.toolkit.fluxcd.io/prune") != "disabled":
             yield f"{path}: Flux may prune it"
         wave = notes.get("argocd.argoproj.io/sync-wave")
-        if argo and (wave is None or (item["kind"] in WORKLOADS and wave != "0")):
+        # A second scheduler is there before the policy that sends pods to it.
+        last = "-1" if path.startswith("kustomize/30-scheduling/") else "0"
+        if argo and (wave is None or (item["kind"] in WORKLOADS and wave != last)):
             yield f"{path}: no sync wave, or not the last one for a workload"
+        if argo and path.startswith("kustomize/40-scheduler/") and wave != "0":
+            yield f"{path}: not behind the scheduler that it names"
     waves = sorted({path.split("/")[1] for path in tree.objects})
     chain = [i for _, i in sorted(sync.items()) if i["kind"] == "Kustomization"]
     for wave, item in zip(waves, chain, strict=False):

@@ -15,6 +15,7 @@ from gpugen.components.guardrails.rules import advice, certain
 from gpugen.conform import fault
 from gpugen.model.plan import Wave
 from gpugen.model.spec import ClusterSpec
+from gpugen.plan import plan
 
 NAME = "guardrails"
 TAINT = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
@@ -103,8 +104,8 @@ def test_a_pod_is_given_what_the_spec_has() -> None:
 
     tainted = pool(taints=[TAINT])
     everything = mutations(spec_of(tainted))
-    assert all(path in everything for path in ("schedulerName", "runtimeClassName", "tolerations"))
-    assert "schedulerName" not in mutations(cluster(tainted))
+    assert all(path in everything for path in ("runtimeClassName", "tolerations"))
+    assert "schedulerName" not in everything
     assert "tolerations" not in mutations(cluster())
     assert "tolerations" not in mutations(spec_of(tainted, toleratedTaints=["other"]))
     without = mutations(cluster(components={"runtime-class": False}))
@@ -114,6 +115,63 @@ def test_a_pod_is_given_what_the_spec_has() -> None:
     assert mutations(cluster(pool(host=default))) == ""
     k3s = cluster(distribution="k3s")
     assert "runtimeClassName" in mutations(k3s)  # which brings the class itself
+
+
+NAMING = "MutatingAdmissionPolicy/gpugen-gpu-scheduler"
+MAIN = {
+    "controlPlane": {"hosts": ["cp-1.lab.example"]},
+    "access": {"kubeconfigContext": "lab"},
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "kind", "reference"),
+    [
+        (MAIN, "ConfigMap", ("gpugen-gpu-scheduler", "kube-system")),
+        ({}, "Deployment", ("gpu-scheduler", "gpu-controllers")),
+    ],
+    ids=["main", "second"],
+)
+def test_a_scheduler_is_named_only_while_something_says_that_it_serves(
+    more: dict[str, Any], kind: str, reference: tuple[str, str]
+) -> None:
+    """Without paramKind a paramRef is ignored; the ConfigMap is not in git."""
+    spec = cluster(components={"scheduler": {}}, **more)
+    found = objects(spec, NAME)
+    policy, binding = found[NAMING], found[NAMING.replace("/", "Binding/")]
+    assert policy["spec"]["paramKind"]["kind"] == kind
+    name, namespace = reference
+    assert binding["spec"]["paramRef"] == {
+        "name": name,
+        "namespace": namespace,
+        "parameterNotFoundAction": "Allow",
+    }
+    assert "schedulerName" in json.dumps(policy["spec"]["mutations"])
+    names = {
+        item.object["metadata"]["name"]
+        for item in plan(spec).objects
+        if "ConfigMap" in key(item.object)
+    }
+    assert "gpugen-gpu-scheduler" not in names
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"components": {}},
+        {"components": {"scheduler": {"schedulerName": "default-scheduler"}}, **MAIN},
+        {"components": {"scheduler": {}, NAME: {"complete": False}}},
+        {"components": {"scheduler": {}, NAME: {"mode": "off"}}},
+        {
+            "components": {"scheduler": {}},
+            "kubernetes": {"version": "1.35", "distribution": "kubeadm"},
+        },
+    ],
+    ids=["none", "default", "not-completed", "off", "older"],
+)
+def test_no_scheduler_is_named(more: dict[str, Any]) -> None:
+    spec = cluster(**more)
+    assert NAMING not in objects(spec, NAME)
 
 
 def test_only_taints_that_keep_pods_away_are_tolerated() -> None:
@@ -223,8 +281,8 @@ def test_literals(value: Any, text: str) -> None:
 def test_all_stands_in_the_last_wave_once_and_conforms() -> None:
     spec = spec_of(pool("cut", **MIXED, taints=[TAINT]))
     placed = contribute(spec, spec.options[NAME]).objects
-    assert {(item.wave, item.pool) for item in placed} == {(Wave.SCHEDULING, "")}
-    assert len(placed) == 6
+    waves = [Wave.SCHEDULING] * 6 + [Wave.SCHEDULER_NAME] * 2
+    assert [(item.wave, item.pool) for item in placed] == [(wave, "") for wave in waves]
     for item in placed:
         assert fault(item.object) == "", key(item.object)
         assert "$" not in json.dumps(item.object)  # Flux would take it for a variable

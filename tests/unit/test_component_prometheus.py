@@ -254,8 +254,31 @@ def test_the_schema_knows_all_alerts() -> None:
     schema = options_schema("prometheus")
     assert schema is not None
     known = schema["properties"]["withoutAlerts"]["items"]["enum"]
-    made = {rule["alert"] for rule in all_rules(watched({"mode": "static"}, *KINDS, *boards))}
-    assert made == set(known)
+    on = {"scheduler": {}}
+    spec = watched({"mode": "static"}, *KINDS, *boards, components=on)
+    assert {rule["alert"] for rule in all_rules(spec)} == set(known)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"components": {"scheduler": {}}}, "describe deployment gpu-scheduler"),
+        (
+            {
+                "components": {"scheduler": {}},
+                "controlPlane": {"hosts": ["cp-1.lab.example"]},
+                "access": {"kubeconfigContext": "lab"},
+            },
+            "--tags kube_scheduler",
+        ),
+        ({}, ""),
+    ],
+    ids=["second", "main", "none"],
+)
+def test_a_scheduler_that_nobody_runs_is_noticed(more: dict[str, Any], words: str) -> None:
+    rules = [r for r in all_rules(watched({"mode": "static"}, **more)) if "Without" in r["alert"]]
+    assert bool(rules) is bool(words)
+    assert all(words in rule["annotations"]["runbook"] for rule in rules)
 
 
 def test_without_the_exporter_only_rules_about_nodes_are_left() -> None:

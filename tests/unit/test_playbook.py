@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from gpugen import assets
-from gpugen.render.other_plays import remove, verify
+from gpugen.render.other_plays import before_upgrade, remove, verify
 from gpugen.render.play_parts import ORDER, settings_of
 from gpugen.render.playbook import site
 from gpugen.render.role_files import entries
@@ -158,8 +158,21 @@ def test_the_third_play_asks_for_a_word_and_goes_backwards() -> None:
 
 
 def test_the_main_scheduler_is_changed_one_node_at_a_time() -> None:
-    play = site(settings_of(resolved()), (*ROLES, "kube_scheduler"))[-1]
+    play, announcement = site(settings_of(resolved()), (*ROLES, "kube_scheduler"))[-2:]
     assert (play["hosts"], play["serial"], play["max_fail_percentage"]) == ("control_plane", 1, 0)
+    assert announcement["hosts"] == "control_plane"
+    assert "serial" not in announcement  # all of them prove it, or none is believed
+
+
+def test_without_a_context_nobody_tells_the_cluster_of_the_profile() -> None:
+    without, own = settings_of(resolved({"/access": {}})), settings_of(resolved())
+    roles = (*ROLES, "kube_scheduler")
+    assert site(without, roles)[-1]["serial"] == 1
+    assert before_upgrade(without, roles) == []
+    assert before_upgrade(own, ROLES) == []
+    (play,) = before_upgrade(own, roles)
+    (_, task) = play["tasks"]
+    assert task["ansible.builtin.import_role"]["tasks_from"] == "withdraw"
 
 
 def test_every_role_of_the_checkout_has_its_place() -> None:

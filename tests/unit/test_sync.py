@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 import yaml
 
 from gpugen.model.plan import KubeObject, Wave
+from gpugen.model.record import NOTHING
 from gpugen.model.tree import Tree
 from gpugen.render.sync import delivery_annotations, render_sync
 from specs import resolved
@@ -23,12 +25,16 @@ def item(kind: str, version: str = "v1", **content: Any) -> KubeObject:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": "x"}, **content}
 
 
-def synced(delivery: dict[str, Any], waves: tuple[Wave, ...] = tuple(Wave)) -> dict[str, Any]:
+def synced(
+    delivery: dict[str, Any],
+    waves: tuple[Wave, ...] = tuple(Wave),
+    more: Mapping[str, Any] = NOTHING,
+) -> dict[str, Any]:
     """Return what stands in sync/ by file name; YAML files loaded."""
     tree = Tree()
     for wave in waves:
         tree.add(f"kustomize/{wave}/kustomization.yaml", "resources: []\n")
-    render_sync(resolved({"/delivery": delivery, "/description": "Berlin"}), tree)
+    render_sync(resolved({"/delivery": delivery, "/description": "Berlin", **more}), tree)
     texts = {path.removeprefix("sync/"): tree[path].decode() for path in tree.below("sync")}
     return {
         name: yaml.safe_load(text) if name.endswith(".yaml") else text
@@ -49,11 +55,28 @@ def test_argocd_waves_are_ordered() -> None:
     assert waves == sorted(set(waves))
 
 
-@pytest.mark.parametrize("wave", [Wave.MONITORING, Wave.SCHEDULING])
-@pytest.mark.parametrize("kind", ["ConfigMap", "Deployment", "ServiceMonitor"])
+@pytest.mark.parametrize(
+    ("wave", "kind"),
+    [
+        *((Wave.MONITORING, kind) for kind in ("ConfigMap", "Deployment", "ServiceMonitor")),
+        (Wave.SCHEDULING, "ValidatingAdmissionPolicy"),
+        (Wave.SCHEDULING, "MutatingAdmissionPolicyBinding"),
+        (Wave.SCHEDULER_NAME, "MutatingAdmissionPolicyBinding"),
+    ],
+)
 def test_argocd_nothing_waits_for_workloads(wave: Wave, kind: str) -> None:
     last = delivery_annotations("argocd", *ORDERED[-1])[ARGO_WAVE]
     assert delivery_annotations("argocd", wave, item(kind))[ARGO_WAVE] == last
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ConfigMap", "ServiceAccount", "ClusterRole"])
+def test_argocd_pods_are_sent_to_a_second_scheduler_behind_it(kind: str) -> None:
+    """And no DaemonSet stands before the policy that sends them: none is waited for."""
+    binding = item("MutatingAdmissionPolicyBinding", "admissionregistration.k8s.io/v1")
+    after = delivery_annotations("argocd", Wave.SCHEDULER_NAME, binding)[ARGO_WAVE]
+    agent = delivery_annotations("argocd", *ORDERED[-1])[ARGO_WAVE]
+    before = delivery_annotations("argocd", Wave.SCHEDULING, item(kind))[ARGO_WAVE]
+    assert int(before) < int(after) <= int(agent)
 
 
 @pytest.mark.parametrize(("wave", "kept"), ORDERED[:2])
@@ -151,6 +174,7 @@ def test_flux_waves_depend_on_what_they_need() -> None:
         Wave.DEVICES: [Wave.ADMISSION],
         Wave.MONITORING: [Wave.DEVICES],
         Wave.SCHEDULING: [Wave.DEVICES],
+        Wave.SCHEDULER_NAME: [Wave.SCHEDULING],
     }
     assert [wave["spec"]["path"] for wave in waves] == [
         f"./out/minimal/kustomize/{wave}" for wave in Wave
@@ -163,6 +187,54 @@ def test_flux_waits_for_what_it_never_deletes() -> None:
     folders = [path.rpartition("/")[2] for path in waited_for]
     assert folders == [Wave.NAMESPACES, Wave.CRDS]
     assert all(wave["spec"]["prune"] is not wave["spec"]["wait"] for wave in waves)
+
+
+SECOND = {"/components/scheduler": {"mode": "second"}}
+MAIN = {
+    "/components/scheduler": {},
+    "/controlPlane": {"hosts": ["cp-1.lab.example"]},
+    "/access": {"kubeconfigContext": "lab"},
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "is_checked"),
+    [
+        (SECOND, True),
+        (MAIN, False),
+        ({}, False),
+        ({**SECOND, "/components/guardrails": {"complete": False}}, False),
+        ({**SECOND, "/kubernetes/version": "1.35"}, False),
+    ],
+    ids=["second", "main", "none", "not-completed", "older"],
+)
+def test_flux_waits_for_one_deployment(more: dict[str, Any], is_checked: bool) -> None:
+    """Of all workloads only for a second scheduler, and only where a wave behind it names it."""
+    files = synced({"engine": "flux", "flux": {"sourceRef": {"name": "gpu"}}}, more=more)
+    checks = {
+        wave["spec"]["path"].rpartition("/")[2]: wave["spec"]["healthChecks"]
+        for wave in kustomizations(files)
+        if "healthChecks" in wave["spec"]
+    }
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "gpu-scheduler",
+        "namespace": "gpu-controllers",
+    }
+    assert checks == ({Wave.SCHEDULING: [deployment]} if is_checked else {})
+
+
+@pytest.mark.parametrize("engine", ["argocd", "flux"])
+@pytest.mark.parametrize(
+    ("more", "words"), [(SECOND, "its Deployment is ready"), (MAIN, "before-upgrade.yml"), ({}, "")]
+)
+def test_the_readme_says_when_pods_are_sent_to_the_scheduler(
+    engine: str, more: dict[str, Any], words: str
+) -> None:
+    text = synced({"engine": engine, "repoURL": REPOSITORY}, more=more)["README.md"]
+    assert words in text
+    assert ("gpugen-gpu-scheduler" in text) is bool(words)
 
 
 def test_flux_skips_waves_that_the_tree_lacks() -> None:

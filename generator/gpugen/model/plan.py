@@ -26,6 +26,7 @@ class Wave(StrEnum):
     DEVICES = "10-devices"
     MONITORING = "20-monitoring"
     SCHEDULING = "30-scheduling"
+    SCHEDULER_NAME = "40-scheduler"
 
 
 @record

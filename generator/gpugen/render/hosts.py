@@ -15,7 +15,7 @@ from gpugen.model.tree import Tree
 from gpugen.render import connections, role_files
 from gpugen.render.hosts_readme import readme
 from gpugen.render.inventory import file_name, group, is_large, text
-from gpugen.render.other_plays import remove, verify
+from gpugen.render.other_plays import before_upgrade, remove, verify
 from gpugen.render.play_parts import in_order, settings_of
 from gpugen.render.playbook import site
 from gpugen.render.yaml_text import header, variables_file, yaml_file
@@ -43,6 +43,12 @@ SSH_OPTIONS = (
     *("ControlMaster=auto", "ControlPersist=300s"),
     *("ServerAliveInterval=15", "ServerAliveCountMax=8"),
 )
+PLAYBOOKS = {
+    "site": site,
+    "verify": verify,
+    "remove": remove,
+    "before-upgrade": before_upgrade,
+}
 
 
 def render_hosts(spec: ClusterSpec, plan: Plan, tree: Tree) -> None:
@@ -50,8 +56,9 @@ def render_hosts(spec: ClusterSpec, plan: Plan, tree: Tree) -> None:
     roles = in_order(plan.roles)
     tree.add(f"{FOLDER}/ansible.cfg", header(spec) + settings(spec))
     tree.add(f"{FOLDER}/README.md", readme(spec, roles))
-    for name, plays in (("site", site), ("verify", verify), ("remove", remove)):
-        tree.add(f"{FOLDER}/{name}.yml", yaml_file(spec, plays(settings_of(spec), plan.roles)))
+    for name, plays in PLAYBOOKS.items():
+        if found := plays(settings_of(spec), plan.roles):
+            tree.add(f"{FOLDER}/{name}.yml", yaml_file(spec, found))
     tree.add(f"{FOLDER}/inventory/{file_name(spec)}", text(spec, plan.expressions))
     for name, variables in group_variables(spec, plan).items():
         tree.add(f"{FOLDER}/inventory/group_vars/{name}.yml", variables_file(spec, variables))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpugen import gpu_access
+from gpugen import gpu_access, scheduling
 from gpugen.model.spec import ClusterSpec
 
 _HEAD = """\
@@ -61,6 +61,23 @@ Apply the Kubernetes half first and then run this play: it refuses nodes whose M
 know the layout. In between the managers of the pool write `nvidia.com/mig.config.state: failed`,
 because the nodes still carry the name of the former layout; they cut nothing and pods go on.
 """
+_UPGRADE = """
+## Before the control plane is upgraded
+
+The policies of the Kubernetes half send GPU pods to the profile `{name}` as long as the ConfigMap
+`{switch}` of `kube-system` says that the main scheduler serves it. It is not in git: `site.yml`
+writes it when every scheduler of the control plane has proved it, and deletes it before it touches
+or removes the profile. An upgrade knows nothing of that; `kubeadm upgrade` writes the scheduler's
+manifest anew, without the profile. In this order:
+
+1. `ansible-playbook before-upgrade.yml`: new pods keep the default profile;
+2. wait until no pod is `Pending` under the name; upgrade every host of the control plane, by
+   `kubeadm upgrade … --patches` where that is yours;
+3. `kubernetes.version` in the spec, render, `ansible-playbook site.yml --tags kube_scheduler`: the
+   profile comes back, is proved, and pods are sent to it again.
+
+The alert `GpuPodsWithoutScheduler` fires where step 1 was forgotten; `verify.yml` names the host.
+"""
 _REGISTRATION = """
 ## Nodes that join again
 
@@ -90,6 +107,8 @@ def readme(spec: ClusterSpec, roles: Sequence[str]) -> str:
     )
     if labels_nodes and any(gpu_access.is_paused_for_mig(pool) for pool in spec.pools):
         text += _MIG
+    if "kube_scheduler" in roles and spec.access.kubeconfig_context and scheduling.name(spec):
+        text += _UPGRADE.format(name=scheduling.name(spec), switch=scheduling.SWITCH)
     row = spec.kubernetes.distribution.row
     line = row.get("registration", "")
     if not labels_nodes or not line or "registrationFile" in row:

@@ -40,6 +40,19 @@ def verify(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
     return found
 
 
+def before_upgrade(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the play before an upgrade of the control plane, which may drop the profile.
+
+    Nothing where no play has told the cluster of a profile.
+    """
+    if SCHEDULER not in roles or not own.reaches_cluster:
+        return []
+    task = entry("Send new pods to the default profile", SCHEDULER, "withdraw")
+    name = "Before an upgrade of the control plane: pods are not given the profile's name"
+    tasks = [needs(), {**task, "run_once": True}]
+    return [play(own, name, tasks, hosts=CONTROL_PLANE)]
+
+
 def remove(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
     """Return the plays that take everything away, batch by batch, in reverse order."""
     ordered = in_order(roles)

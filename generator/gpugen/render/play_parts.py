@@ -42,6 +42,7 @@ VARIABLES = {
     "gpugen_works": WORKS,  # not for who only judges, or means the control plane alone
     "gpugen_runs_node": OWNS,  # by --tags
     "gpugen_away": AWAY,  # hosts that failed, or do not answer
+    "gpugen_control_plane": f"{{{{ groups['{CONTROL_PLANE}'] }}}}",  # with those of no run
     "gpugen_lost": LOST,  # those that answered when they were judged
     f"{NODE}_take_over": TAKES_OVER,  # the turn of another run
     f"{FIRST}_take_over": TAKES_OVER,
@@ -54,11 +55,14 @@ class Settings:
 
     serial: tuple[int | str, ...]
     become: bool
+    reaches_cluster: bool
 
 
 def settings_of(spec: ClusterSpec) -> Settings:
     """Return what the plays of a cluster take from its spec."""
-    return Settings(spec.rollout.serial, spec.access.ssh.become)
+    return Settings(
+        spec.rollout.serial, spec.access.ssh.become, bool(spec.access.kubeconfig_context)
+    )
 
 
 def in_order(roles: Iterable[str]) -> list[str]:

@@ -51,7 +51,7 @@ def site(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
     name = "Judge the control plane before any host is touched"
     tasks = _scheduler("preflight")
     main = play(own, name, tasks, hosts=CONTROL_PLANE, facts=True, reads=ASKS[1:])
-    return [judge, main, work, _control_plane(own)]
+    return [judge, main, work, _control_plane(own), *_announcement(own)]
 
 
 def _judgement(roles: Sequence[str]) -> list[Task]:
@@ -210,6 +210,18 @@ def _control_plane(own: Settings) -> dict[str, Any]:
     name = "Bring the main scheduler to the spec, one node at a time"
     steps = [*_scheduler("preflight"), *_scheduler("converge")]
     return play(own, name, steps, hosts=CONTROL_PLANE, one_by_one=True, reads=ASKS[1:])
+
+
+def _announcement(own: Settings) -> list[dict[str, Any]]:
+    """Return the play that lets pods have the profile's name, once every host proves to serve it.
+
+    Nothing without a context: no play can then say so in the cluster.
+    """
+    if not own.reaches_cluster:
+        return []
+    name = "Let pods have the profile's name, where every main scheduler serves it"
+    tasks = [entry(f"Announce what {SCHEDULER} proves", SCHEDULER, "announce")]
+    return [play(own, name, tasks, hosts=CONTROL_PLANE, reads=("gpugen_control_plane",))]
 
 
 def _scheduler(step: str) -> list[Task]:

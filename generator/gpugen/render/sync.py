@@ -1,7 +1,8 @@
 """The delivery: what Argo CD or Flux is pointed at, and what each object tells them about itself.
 
 One Argo CD Application whose objects carry sync waves, or one Flux Kustomization per wave. Neither
-waits for DaemonSets: one broken node must not hold up what comes later.
+waits for DaemonSets: one broken node must not hold up what comes later. Both wait for a second
+scheduler before pods are sent to it.
 Sources: argoproj/argo-cd v3.5, docs/user-guide/{sync-waves,sync-options,diff-strategies}.md and
 gitops-engine/pkg/sync; fluxcd/kustomize-controller v1.9, docs/spec/v1/kustomizations.md.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gpugen import scheduling
 from gpugen.kube import metadata
 from gpugen.model.plan import KubeObject, Wave
 from gpugen.model.spec import ClusterSpec, Delivery
@@ -28,7 +30,9 @@ AFTER = {  # what a Flux wave depends on; monitoring's CRDs may be missing, so n
     Wave.DEVICES: Wave.ADMISSION,
     Wave.MONITORING: Wave.DEVICES,
     Wave.SCHEDULING: Wave.DEVICES,
+    Wave.SCHEDULER_NAME: Wave.SCHEDULING,
 }
+POLICY = "AdmissionPolicy"  # in the names of their kinds
 OWN_CLUSTER = {"server": "https://kubernetes.default.svc"}
 COMMIT_DIGITS = 40
 
@@ -56,11 +60,13 @@ def _argocd_wave(wave: Wave, kind: str) -> int:
 
     Argo CD starts a wave only when the one before is healthy, so workloads and all that follows
     them share the last one. That is 0, which objects of the user's have who know nothing of waves.
+    A second scheduler is the exception: the policy that names it stands in the last wave.
     """
     if wave in WAITED_FOR:
         return WAITED_FOR.index(wave) - 3
+    is_scheduler = wave is Wave.SCHEDULING and POLICY not in kind
     is_before_workloads = wave in (Wave.ADMISSION, Wave.DEVICES) and kind not in WORKLOADS
-    return -1 if is_before_workloads else 0
+    return -1 if is_scheduler or is_before_workloads else 0
 
 
 def _is_custom(item: KubeObject) -> bool:
@@ -192,6 +198,7 @@ def _flux_kustomization(
     spec: ClusterSpec, wave: Wave, reference: Mapping[str, str], before: Wave | None
 ) -> KubeObject:
     is_waited_for = wave in WAITED_FOR
+    is_checked = wave is Wave.SCHEDULING and scheduling.is_waited_for(spec)
     content: dict[str, Any] = {
         "interval": "10m",
         "retryInterval": "1m",
@@ -200,6 +207,7 @@ def _flux_kustomization(
         "path": f"./{spec.delivery.path}/{wave}",
         "prune": not is_waited_for,
         "wait": is_waited_for,
+        **({"healthChecks": [_second_scheduler(spec)]} if is_checked else {}),
     }
     if before:
         content["dependsOn"] = [{"name": f"{_object_name(spec)}-{before}"}]
@@ -208,6 +216,16 @@ def _flux_kustomization(
         "kind": "Kustomization",
         "metadata": _flux_metadata(spec, f"{_object_name(spec)}-{wave}"),
         "spec": content,
+    }
+
+
+def _second_scheduler(spec: ClusterSpec) -> dict[str, str]:
+    """Return the one workload that Flux waits for, before pods are given its name."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": scheduling.DEPLOYMENT,
+        "namespace": spec.namespaces.controllers,
     }
 
 

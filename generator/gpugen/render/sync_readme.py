@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpugen import gpu_access
+from gpugen import gpu_access, scheduling
 from gpugen.model.spec import ClusterSpec
 from gpugen.render.inventory import group
 
@@ -21,7 +21,7 @@ $ kubectl -n {namespace} apply -f application.yaml
   put back. Namespaces and CRDs are never deleted, not even together with the Application.
 - Sync waves: namespaces, CRDs, then all that is no workload, then the workloads with all the rest.
   The last wave is 0, so objects of yours in an overlay need no wave of their own.
-"""
+{order}"""
 
 _FLUX = """\
 These objects make Flux deliver the Kubernetes half of `{cluster}` from `{path}`, one
@@ -37,7 +37,7 @@ $ kubectl apply -f .
 - An overlay of yours (`delivery.path`) keeps the folders of the waves.
 - Namespaces and CRDs are waited for and never deleted. The other waves do not wait until their pods
   run: one broken node must not hold up monitoring.
-"""
+{order}"""
 
 _OWN_SOURCE = """\
 - `source.yaml` fetches `{url}`
@@ -63,6 +63,33 @@ It empties the nodes, sets the label and waits until they are cut.
 """
 
 
+_SECOND = """\
+- The policy `gpugen-gpu-scheduler` sends pods to the second scheduler when its Deployment is ready
+  and as long as it is: {how}
+  Who delivers needs the right to get Deployments, which that policy reads.
+"""
+_HOW = {
+    "argocd": "it stands in the wave before the workloads and Argo CD waits for it.",
+    "flux": "wave `40-scheduler` waits for that one Deployment of `30-scheduling`.",
+}
+_MAIN = """\
+- Pods are sent to the profile of the main scheduler (`gpugen-gpu-scheduler`) by a ConfigMap of
+  `kube-system` that is not in git: `ansible/site.yml` writes it when every scheduler of the control
+  plane serves the profile, and deletes it before it touches one. Until then pods keep the default
+  profile, whatever is delivered first. Before `kubeadm upgrade` run `ansible/before-upgrade.yml`.
+  Who delivers needs the right to get ConfigMaps, which that policy reads.
+"""
+
+
+def _order(spec: ClusterSpec) -> str:
+    """Say when pods are sent to the scheduler that packs; empty where no policy does it."""
+    if not scheduling.name(spec) or not scheduling.completes(spec):
+        return ""
+    if scheduling.is_waited_for(spec):
+        return _SECOND.format(how=_HOW[spec.delivery.engine])
+    return _MAIN if spec.access.kubeconfig_context else ""
+
+
 def readme(spec: ClusterSpec) -> str:
     """Return the text for the engine of the spec, and the order where the cluster cuts GPUs."""
     groups = [group(pool) for pool in spec.pools if gpu_access.is_paused_for_mig(pool)]
@@ -81,6 +108,7 @@ def _of_engine(spec: ClusterSpec) -> str:
             path=delivery.path,
             namespace=delivery.argocd["namespace"],
             project=delivery.argocd["project"],
+            order=_order(spec),
         )
     if "sourceRef" in delivery.flux:
         source = _GIVEN_SOURCE.format(
@@ -88,4 +116,6 @@ def _of_engine(spec: ClusterSpec) -> str:
         )
     else:
         source = _OWN_SOURCE.format(url=delivery.repo_url)
-    return head + _FLUX.format(cluster=spec.name, path=delivery.path, source=source)
+    return head + _FLUX.format(
+        cluster=spec.name, path=delivery.path, source=source, order=_order(spec)
+    )

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from gpugen import kube
+from gpugen import kube, scheduling
 from gpugen.components import Component, Options, options_schema
 from gpugen.components.guardrails import cel
 from gpugen.components.guardrails.agents import agent_policy
-from gpugen.components.guardrails.completion import patches
-from gpugen.components.guardrails.facts import Facts, completes, facts_of
+from gpugen.components.guardrails.completion import asks, naming, patches
+from gpugen.components.guardrails.facts import Facts, facts_of
 from gpugen.components.guardrails.rule import Rule
 from gpugen.components.guardrails.rules import advice, certain
 from gpugen.components.guardrails.view import MIRROR, conditions, variables
@@ -27,7 +27,7 @@ REQUESTS, ADVICE, DEFAULTS = "gpugen-gpu-requests", "gpugen-gpu-advice", "gpugen
 VERSION = "admissionregistration.k8s.io/v1"
 SYSTEM_NAMESPACES = ("kube-node-lease", "kube-public", "kube-system")
 BY_NAME = "kubernetes.io/metadata.name"  # set by the API server; any other label a tenant may set
-SCHEDULER = "scheduler"
+SCHEDULER_NAME = "gpugen-gpu-scheduler"
 RUNTIME_CLASS = "runtime-class"
 TELL = ["Warn", "Audit"]
 REFUSE = ["Deny"]
@@ -41,23 +41,32 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     enforces = options["mode"] == "enforce"
     objects = [
         *_judge(spec, options, facts, REQUESTS, certain(facts), refuses=enforces),
-        *_judge(spec, options, facts, ADVICE, _advice(spec, options, facts), refuses=False),
+        *_judge(spec, options, facts, ADVICE, _advice(spec, facts), refuses=False),
     ]
-    if completes(spec, options):
-        objects += _complete(spec, options, facts)
     placed = [Placed(Wave.SCHEDULING, item) for item in objects]
+    if scheduling.completes(spec):
+        placed += _completion(spec, options, facts)
     if spec.release.features.agent_policy:
         placed += [Placed(Wave.ADMISSION, item) for item in agent_policy(spec, refuses=enforces)]
     return Contribution(tuple(placed))
 
 
-def _advice(spec: ClusterSpec, options: Options, facts: Facts) -> Iterator[Rule]:
-    schema = options_schema(SCHEDULER) or {}
+def _completion(spec: ClusterSpec, options: Options, facts: Facts) -> Iterator[Placed]:
+    """Yield what completes pods; the name of a second scheduler stands in the wave behind it."""
+    for item in _complete(spec, options, facts):
+        yield Placed(Wave.SCHEDULING, item)
+    last = Wave.SCHEDULER_NAME if scheduling.is_waited_for(spec) else Wave.SCHEDULING
+    for item in _name_scheduler(spec, options, facts):
+        yield Placed(last, item)
+
+
+def _advice(spec: ClusterSpec, facts: Facts) -> Iterator[Rule]:
+    schema = options_schema(scheduling.COMPONENT) or {}
     default: str = schema["properties"]["schedulerName"]["default"]
     return advice(
         facts,
-        idle_scheduler="" if SCHEDULER in spec.options else default,
-        needs_runtime_class=_needs_class(spec) and not completes(spec, options),
+        idle_scheduler="" if scheduling.COMPONENT in spec.options else default,
+        needs_runtime_class=_needs_class(spec) and not scheduling.completes(spec),
     )
 
 
@@ -108,29 +117,53 @@ def _judge(
 
 
 def _complete(spec: ClusterSpec, options: Options, facts: Facts) -> list[KubeObject]:
-    """Return the mutating policy and its binding; it helps, so it never stands in the way."""
-    scheduler = spec.options.get(SCHEDULER, {}).get("schedulerName", "")
-    mutations = patches(facts, scheduler=scheduler, needs_runtime_class=_needs_class(spec))
+    """Return the policy that adds runtime class and tolerations, and its binding."""
+    mutations = patches(facts, needs_runtime_class=_needs_class(spec))
     if not mutations or not facts.names:
         return []
-    asks = f"{cel.LIMITS}.exists(n, n in {cel.literal(facts.names)} && {cel.IS_SOME})"
-    policy = {
+    policy = _mutating(mutations, [asks(facts), MIRROR])
+    return _policy("MutatingAdmissionPolicy", DEFAULTS, policy, _binding(spec, options, DEFAULTS))
+
+
+def _name_scheduler(spec: ClusterSpec, options: Options, facts: Facts) -> list[KubeObject]:
+    """Return the policy that names the scheduler, as long as that serves the name.
+
+    Each pod is judged by an object of the cluster. Of the main scheduler it is the ConfigMap that
+    a play writes, which is not in git; of a second one its Deployment. Where there is none, or it
+    says otherwise, the pod stays as it is.
+    """
+    name = scheduling.name(spec)
+    if not name or not facts.names:
+        return []
+    is_main = scheduling.is_main(spec, spec.options[scheduling.COMPONENT])
+    if is_main:
+        kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+        place = (scheduling.SWITCH, scheduling.SWITCH_NAMESPACE)
+        serves = f"params.?data.?{scheduling.SWITCH_KEY}.orValue('') == {cel.literal(name)}"
+    else:
+        kind = {"apiVersion": "apps/v1", "kind": "Deployment"}
+        place = (scheduling.DEPLOYMENT, spec.namespaces.controllers)
+        serves = "params.?status.?availableReplicas.orValue(0) > 0"
+    served = {"name": "scheduler-serves-the-name", "expression": serves}
+    policy = {"paramKind": kind, **_mutating(naming(name), [asks(facts), MIRROR, served])}
+    reference = dict(zip(("name", "namespace"), place, strict=True))
+    more = {"paramRef": {**reference, "parameterNotFoundAction": "Allow"}}
+    binding = _binding(spec, options, SCHEDULER_NAME, more)
+    return _policy("MutatingAdmissionPolicy", SCHEDULER_NAME, policy, binding)
+
+
+def _mutating(mutations: list[dict[str, Any]], conditions: list[dict[str, str]]) -> dict[str, Any]:
+    """Return a policy over new pods; it helps, so it never stands in the way."""
+    return {
         "failurePolicy": "Ignore",
         "reinvocationPolicy": "IfNeeded",
         "matchConstraints": {
             "matchPolicy": "Equivalent",
             "resourceRules": [_rule("", "v1", ["CREATE"], "pods")],
         },
-        "matchConditions": [
-            {
-                "name": "asks-for-gpu",
-                "expression": f"{cel.containers('object.spec')}.exists(c, {asks})",
-            },
-            MIRROR,
-        ],
+        "matchConditions": conditions,
         "mutations": mutations,
     }
-    return _policy("MutatingAdmissionPolicy", DEFAULTS, policy, _binding(spec, options, DEFAULTS))
 
 
 def _policy(

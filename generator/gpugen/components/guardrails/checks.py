@@ -7,9 +7,10 @@ from typing import Any
 
 from gpugen.checks import Problem, check
 from gpugen.components.guardrails import NAME, contribute
-from gpugen.components.guardrails.facts import COMPLETES_FROM, KEEPS_PODS_AWAY
+from gpugen.components.guardrails.facts import KEEPS_PODS_AWAY
 from gpugen.model.finding import ROOT, Severity
 from gpugen.model.spec import ClusterSpec, NodePool
+from gpugen.scheduling import COMPLETES_FROM
 
 AT = ROOT / "components" / NAME
 LONGEST = 100_000  # characters of one expression

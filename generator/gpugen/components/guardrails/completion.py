@@ -1,4 +1,4 @@
-"""What pods that ask for a GPU are given: scheduler, runtime class, tolerations.
+"""What pods that ask for a GPU are given: runtime class and tolerations, and a scheduler's name.
 
 Only what a pod leaves open: a scheduler or runtime class that it names stays, and so do its
 tolerations of a key that it names itself. JSON patches, because the list of tolerations is atomic
@@ -8,24 +8,18 @@ Source: kubernetes v1.36.3, apiserver/pkg/admission/plugin/policy/mutating.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
-from gpugen import kube
+from gpugen import kube, scheduling
 from gpugen.components.guardrails import cel
 from gpugen.components.guardrails.facts import Facts
 
-DEFAULT_SCHEDULER = "default-scheduler"
+Mutation: TypeAlias = dict[str, Any]
 
 
-def patches(facts: Facts, *, scheduler: str, needs_runtime_class: bool) -> list[dict[str, Any]]:
-    """Return the mutations. scheduler: empty where the main one serves GPU pods too."""
+def patches(facts: Facts, *, needs_runtime_class: bool) -> list[Mutation]:
+    """Return the mutations that need nothing but the API server."""
     expressions = []
-    if scheduler not in ("", DEFAULT_SCHEDULER):
-        expressions.append(
-            f"object.spec.?schedulerName.orValue('') in ['', {cel.literal(DEFAULT_SCHEDULER)}] ?\n"
-            "[JSONPatch{op: 'add', path: '/spec/schedulerName',"
-            f" value: {cel.literal(scheduler)}}}] : []"
-        )
     if needs_runtime_class:
         expressions.append(
             "!has(object.spec.runtimeClassName) ?\n"
@@ -35,7 +29,32 @@ def patches(facts: Facts, *, scheduler: str, needs_runtime_class: bool) -> list[
     taints = _taints(facts)
     if taints:
         expressions.append(_tolerate(taints))
-    return [{"patchType": "JSONPatch", "jsonPatch": {"expression": text}} for text in expressions]
+    return [_mutation(text) for text in expressions]
+
+
+def naming(scheduler: str) -> list[Mutation]:
+    """Return the mutation that sends a pod to a scheduler, where it names no other."""
+    return [
+        _mutation(
+            "object.spec.?schedulerName.orValue('') in"
+            f" ['', {cel.literal(scheduling.DEFAULT)}] ?\n"
+            "[JSONPatch{op: 'add', path: '/spec/schedulerName',"
+            f" value: {cel.literal(scheduler)}}}] : []"
+        )
+    ]
+
+
+def asks(facts: Facts) -> dict[str, str]:
+    """Return the condition that a pod asks for a resource that is judged."""
+    is_asked = f"{cel.LIMITS}.exists(n, n in {cel.literal(facts.names)} && {cel.IS_SOME})"
+    return {
+        "name": "asks-for-gpu",
+        "expression": f"{cel.containers('object.spec')}.exists(c, {is_asked})",
+    }
+
+
+def _mutation(text: str) -> Mutation:
+    return {"patchType": "JSONPatch", "jsonPatch": {"expression": text}}
 
 
 def _taints(facts: Facts) -> dict[tuple[str, str], list[str]]:

@@ -15,10 +15,10 @@ from gpugen.mig import resource_name
 from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec, NodePool, SharingMode, Taint
 from gpugen.resources import SHARED_SUFFIX
+from gpugen.scheduling import completes
 
 PRODUCT = "nvidia.com/gpu.product"
 GFD, TOOLKIT = "gpu-feature-discovery", "container-toolkit"
-COMPLETES_FROM = 36  # minor of Kubernetes
 KEEPS_PODS_AWAY = ("NoSchedule", "NoExecute")
 NAMED_POOLS, NAMED_RESOURCES = 6, 12  # a warning header has room for about 4000 characters
 
@@ -98,9 +98,7 @@ def facts_of(spec: ClusterSpec, options: Options) -> Facts:
         pools=tuple(pool for pool in pools if pool.units),
         others=others,
         instead=dict(sorted(_instead(spec.pools, names))),
-        completed_keys=tuple(sorted(options["toleratedTaints"]))
-        if completes(spec, options)
-        else (),
+        completed_keys=tuple(sorted(options["toleratedTaints"])) if completes(spec) else (),
         variable=_variable(spec),
     )
 
@@ -113,15 +111,6 @@ def _variable(spec: ClusterSpec) -> DeviceVariable:
         needs_privileges=by_mounts,
         is_refused=by_mounts and TOOLKIT in spec.options,
     )
-
-
-def completes(spec: ClusterSpec, options: Options) -> bool:
-    """Tell whether pods are completed: asked for, and the cluster's Kubernetes can.
-
-    MutatingAdmissionPolicy is in v1 and on from 1.36; before it is beta and off by default.
-    Source: kubernetes v1.36.3 and v1.34.1, apiserver/pkg/features/kube_features.go; KEP-3962.
-    """
-    return bool(options["complete"]) and spec.kubernetes.minor >= COMPLETES_FROM
 
 
 def _pool(spec: ClusterSpec, pool: NodePool, others: tuple[str, ...]) -> PoolFacts:

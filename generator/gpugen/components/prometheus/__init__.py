@@ -43,7 +43,7 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
 def every_alert(spec: ClusterSpec) -> Iterator[Alert]:
     """Yield the alerts of the cluster and of every pool, wanted or not."""
     exported = {pool.name: metrics.exported(spec, pool) for pool in spec.pools}
-    yield from cluster_alerts()
+    yield from cluster_alerts(spec)
     yield from hardware_alerts(frozenset().union(*exported.values()))
     for pool in spec.pools:
         yield from pool_alerts(spec, pool, exported[pool.name])
@@ -53,7 +53,7 @@ def rule_groups(spec: ClusterSpec, options: Options) -> dict[str, list[dict[str,
     """Return the rule groups by pool; those of the whole cluster under the empty name."""
     exported = {pool.name: metrics.exported(spec, pool) for pool in spec.pools}
     anywhere = frozenset().union(*exported.values())
-    groups = {"": _group(NAME, [*cluster_alerts(), *hardware_alerts(anywhere)], options)}
+    groups = {"": _group(NAME, [*cluster_alerts(spec), *hardware_alerts(anywhere)], options)}
     for pool in spec.pools:
         alerts = pool_alerts(spec, pool, exported[pool.name])
         groups[pool.name] = _group(f"{NAME}-{pool.name}", alerts, options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen import gpu_access, metrics
+from gpugen import gpu_access, metrics, scheduling
 from gpugen.components.prometheus import mig
 from gpugen.components.prometheus.alert import ALLOW_LIST, Alert, Level, either
 from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
@@ -17,8 +17,8 @@ ALL_NODES = 'kube_node_labels{label_gpugen_pool!=""}'
 _NODE = "{{ $labels.node }}"
 
 
-def cluster_alerts() -> Iterator[Alert]:
-    """Yield the alert on which the others depend."""
+def cluster_alerts(spec: ClusterSpec) -> Iterator[Alert]:
+    """Yield the alert on which the others depend, and the one about the cluster's scheduler."""
     yield Alert(
         "GpuPoolLabelsMissing",
         Level.WARNING,
@@ -29,6 +29,40 @@ def cluster_alerts() -> Iterator[Alert]:
         "kube-state-metrics is missing or not allowed to show it.",
         f"Start kube-state-metrics with '{ALLOW_LIST}' (kube-prometheus-stack: "
         "kube-state-metrics.metricLabelsAllowlist), or run the host play, which sets the label.",
+    )
+    yield from _scheduler(spec)
+
+
+def _scheduler(spec: ClusterSpec) -> Iterator[Alert]:
+    """Yield the alert on pods that wait for a scheduler which nobody runs.
+
+    Whoever serves the name gives a pod the condition PodScheduled, true or false; so does the API
+    server where a pod has gates. Without a scheduler there is no condition, hence no series.
+    Source: kube-state-metrics, internal/store/pod.go (kube_pod_scheduler is in no stable class).
+    """
+    name = scheduling.name(spec)
+    if not name:
+        return
+    is_main = scheduling.is_main(spec, spec.options[scheduling.COMPONENT])
+    whose = "the main scheduler's profile" if is_main else f"deployment/{scheduling.DEPLOYMENT}"
+    remedy = (
+        "Run ansible/site.yml --tags kube_scheduler; an upgrade of the control plane may have "
+        "dropped the profile."
+        if is_main
+        else f"kubectl -n {spec.namespaces.controllers} describe deployment {scheduling.DEPLOYMENT}"
+    )
+    yield Alert(
+        "GpuPodsWithoutScheduler",
+        Level.CRITICAL,
+        f'max by (namespace, pod) (kube_pod_scheduler{{name="{name}"}})\n'
+        'and on (namespace, pod) (kube_pod_status_phase{phase="Pending"} == 1)\n'
+        "unless on (namespace, pod) kube_pod_status_scheduled",
+        "10m",
+        f"{{{{ $labels.namespace }}}}/{{{{ $labels.pod }}}} waits for scheduler {name}, which "
+        "nobody runs",
+        f"Nobody has looked at the pod: {whose} does not serve the name {name}. Such pods stay "
+        "Pending without condition or event.",
+        f"{remedy} Pods that must not wait are created anew without schedulerName.",
     )
 
 

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpugen import kube
+from gpugen import kube, scheduling
 from gpugen.components import Component, Options
 from gpugen.components.scheduler import main, packing
 from gpugen.model.plan import Contribution, KubeObject, Placed, Wave
 from gpugen.model.spec import ClusterSpec
 
-NAME = "gpu-scheduler"
-COMPONENT_NAME = "scheduler"
+NAME = scheduling.DEPLOYMENT
+COMPONENT_NAME = scheduling.COMPONENT
 CONFIG_FOLDER = "/etc/kubernetes/gpu-scheduler"
 PORT = 10259  # HTTPS with a certificate of its own; /livez and /readyz need no login
 USER = 65532  # the image sets none, and root is not allowed here
@@ -28,7 +28,7 @@ CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     """Configure the main scheduler on its hosts, or add a second one and what it may do."""
-    if main.is_main(spec, options):
+    if scheduling.is_main(spec, options):
         return main.contribution(spec, options)
     config = kube.yaml_text(packing.of_second(spec, options, NAME))
     objects = (

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
 from gpugen.components.scheduler import COMPONENT_NAME
-from gpugen.components.scheduler.main import IN_MAIN, is_main, row_of
+from gpugen.components.scheduler.main import row_of
 from gpugen.components.scheduler.packing import MAIN
 from gpugen.model.finding import ROOT, Severity
 from gpugen.model.spec import ClusterSpec
+from gpugen.scheduling import IN_MAIN, completes, is_main, name
 
 AT = ROOT / "components" / COMPONENT_NAME
 KEEPS_PODS_AWAY = frozenset({"NoSchedule", "NoExecute"})
@@ -136,4 +137,23 @@ def digest_of_second(spec: ClusterSpec) -> Iterator[Problem]:
             spec.images.at / "digests" / COMPONENT_NAME,
             "the digest has no effect: the main scheduler packs, by the image of the distribution",
             "leave the digest out, or write mode: second",
+        )
+
+
+@check("scheduler-name-without-context", severity=Severity.WARNING, component=COMPONENT_NAME)
+def name_without_context(spec: ClusterSpec) -> Iterator[Problem]:
+    """Pods get the name of a profile only where a play has proved that the schedulers serve it.
+
+    The play says so by a ConfigMap in the cluster, which the policy of the guardrails reads; a
+    name that nobody serves would leave pods Pending without condition or event. Without a context
+    the play cannot write it, and pods go to the default profile unless they name the other.
+    """
+    options = spec.options[COMPONENT_NAME]
+    is_told = bool(spec.access.kubeconfig_context)
+    if not is_told and is_main(spec, options) and name(spec) and completes(spec):
+        yield (
+            AT,
+            f"no pod is given schedulerName {name(spec)!r}: the play proves that the main scheduler"
+            " serves it, but has no access.kubeconfigContext to say so in the cluster",
+            "write access: {kubeconfigContext: ...}, or let pods name the scheduler themselves",
         )

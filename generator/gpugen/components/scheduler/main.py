@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpugen import kube
+from gpugen import kube, scheduling
 from gpugen.components import Options
 from gpugen.components.scheduler import packing
 from gpugen.model.plan import Contribution
@@ -16,17 +16,6 @@ from gpugen.model.spec import ClusterSpec
 
 ROLE = "kube_scheduler"
 PREFIX = f"{ROLE}_"
-IN_MAIN, SECOND = "main", "second"
-
-
-def is_main(spec: ClusterSpec, options: Options) -> bool:
-    """Tell whether the main scheduler packs, or a second one beside it.
-
-    Without a word it is the main one where its hosts are named and there is something to pack.
-    """
-    if options["mode"] == "auto":
-        return bool(spec.control_plane.hosts) and bool(options["binPacking"])
-    return bool(options["mode"] == IN_MAIN)
 
 
 def row_of(spec: ClusterSpec) -> Mapping[str, Any]:
@@ -44,12 +33,27 @@ def contribution(spec: ClusterSpec, options: Options) -> Contribution:
         "configuration": packing.of_main(spec, options),
         "version": spec.kubernetes.version,
         "kubectl": _kubectl(spec),
+        **_switch(spec),
         **_places(main),
     }
     if "inProcess" in main:  # no program of the scheduler lies on the host
         own["image"] = kube.image(spec, "scheduler")
     variables = {f"{PREFIX}{name}": value for name, value in sorted(own.items())}
     return Contribution(control_plane_variables=variables, roles=(ROLE,))
+
+
+def _switch(spec: ClusterSpec) -> dict[str, Any]:
+    """Return how the play tells the cluster what its schedulers serve; nothing without a context.
+
+    Whoever gives pods the profile's name reads it; it stays true without such a policy, too.
+    """
+    if not spec.access.kubeconfig_context:
+        return {}
+    return {
+        "context": spec.access.kubeconfig_context,
+        "cluster_uid": spec.access.cluster_uid,
+        "switch": scheduling.switch(spec),
+    }
 
 
 def _kubectl(spec: ClusterSpec) -> list[str]:
