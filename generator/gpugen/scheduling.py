@@ -1,8 +1,8 @@
 """Which scheduler serves GPU pods, and when a policy may write its name into them.
 
-A name that nobody serves leaves a pod Pending without condition or event, so the policy asks each
-time: for the main scheduler a ConfigMap that a play writes after its proof and deletes before it
-touches the profile, for a second one its Deployment.
+A name that nobody serves leaves a pod Pending without condition or event. So the policy follows
+the scheduler: the main one by a ConfigMap that a play writes after its proof and deletes before it
+touches the profile, a second one in a wave behind its Deployment.
 """
 
 from __future__ import annotations

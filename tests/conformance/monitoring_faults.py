@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from monitoring_series import FOREVER, Series, changed, without
+from monitoring_series import FOREVER, Series, changed, pending, without
 
 Change: TypeAlias = Callable[[list[Series], str], list[Series]]  # series, name of the sick node
 _UNITS, _READY = "kube_node_status_allocatable", "kube_daemonset_status_number_ready"
@@ -197,6 +197,11 @@ STATE = (
         ("GpuAgentMissing",),
     ),
     Fault("an agent is gone", _plugin_gone, ("GpuAgentNotDeployed",)),
+    Fault(
+        "nobody serves the scheduler's name",
+        lambda series, _: [*series, *pending("hangs")],
+        ("GpuPodsWithoutScheduler",),
+    ),
     Fault(
         "labels are not allowed",
         lambda series, _: without(series, "kube_node_labels"),

@@ -84,7 +84,7 @@ def cluster(*pools: Any, mode: str = "scrape-config") -> tuple[ClusterSpec, Plan
             "containerToolkit": {"version": "1.20.0"},
         },
         "pools": list(pools),
-        "components": {"prometheus": prometheus, "grafana": {}},
+        "components": {"prometheus": prometheus, "grafana": {}, "scheduler": {}},
     }
     spec, findings = resolve(data, Catalog(), "inventories/watched/cluster.yaml")
     assert spec is not None, findings
@@ -116,9 +116,26 @@ def state(spec: ClusterSpec, pool: NodePool) -> Iterator[Series]:
         yield Series("up", target, f"1{FOREVER}")
         for resource in pool.prediction.resources:
             yield from _resource(pool, node, resource.name, resource.count)
+    yield from pending("waits-for-room")
+    scheduled = {"namespace": "work", "pod": "waits-for-room"}
+    for condition, value in (("true", 0), ("false", 1), ("unknown", 0)):
+        labels = {**scheduled, "condition": condition}
+        yield Series("kube_pod_status_scheduled", labels, f"{value}{FOREVER}")
     for agent in agents(spec, pool):
         labels = {"namespace": spec.namespaces.agents, "daemonset": f"{agent}-{pool.name}"}
         yield Series("kube_daemonset_status_number_ready", labels, f"{len(nodes(pool))}{FOREVER}")
+
+
+def pending(name: str) -> Iterator[Series]:
+    """Yield what kube-state-metrics says of a pod that the packing scheduler is to place.
+
+    It has no kube_pod_status_scheduled before a scheduler has looked at it.
+    """
+    pod = {"namespace": "work", "pod": name, "uid": name}
+    yield Series("kube_pod_scheduler", {**pod, "name": "gpu-binpack"}, f"1{FOREVER}")
+    for phase in ("Pending", "Running", "Succeeded"):
+        value = 1 if phase == "Pending" else 0
+        yield Series("kube_pod_status_phase", {**pod, "phase": phase}, f"{value}{FOREVER}")
 
 
 def _resource(pool: NodePool, node: str, resource: str, count: int) -> Iterator[Series]:

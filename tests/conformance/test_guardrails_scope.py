@@ -373,14 +373,14 @@ def test_a_pod_is_completed(server: Guarded) -> None:
     server.use(spec_of("lab"))
     added = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
     plain = server.ask(pod(ONE)).body["spec"]
-    assert (plain["schedulerName"], plain["runtimeClassName"]) == ("gpu-binpack", "nvidia")
+    assert plain["runtimeClassName"] == "nvidia"
     assert added in plain["tolerations"]
     assert not [t for t in plain["tolerations"] if t.get("key") == "lab.example/team"]
     first = pod({})
     first["spec"]["initContainers"] = [{**pod(ONE)["spec"]["containers"][0], "name": "first"}]
     assert server.ask(first).body["spec"]["runtimeClassName"] == "nvidia"
     cut = server.ask(pod({f"{MIG}2g.10gb": "1"})).body["spec"]
-    assert (cut["schedulerName"], cut["runtimeClassName"]) == ("gpu-binpack", "nvidia")
+    assert cut["runtimeClassName"] == "nvidia"
     assert added not in cut["tolerations"]  # its only pool has no taint
 
 

@@ -124,35 +124,29 @@ MAIN = {
 }
 
 
-@pytest.mark.parametrize(
-    ("more", "kind", "reference"),
-    [
-        (MAIN, "ConfigMap", ("gpugen-gpu-scheduler", "kube-system")),
-        ({}, "Deployment", ("gpu-scheduler", "gpu-controllers")),
-    ],
-    ids=["main", "second"],
-)
-def test_a_scheduler_is_named_only_while_something_says_that_it_serves(
-    more: dict[str, Any], kind: str, reference: tuple[str, str]
-) -> None:
+def test_the_main_scheduler_is_named_only_while_the_play_says_so() -> None:
     """Without paramKind a paramRef is ignored; the ConfigMap is not in git."""
-    spec = cluster(components={"scheduler": {}}, **more)
+    spec = cluster(components={"scheduler": {}}, **MAIN)
     found = objects(spec, NAME)
     policy, binding = found[NAMING], found[NAMING.replace("/", "Binding/")]
-    assert policy["spec"]["paramKind"]["kind"] == kind
-    name, namespace = reference
+    assert policy["spec"]["paramKind"] == {"apiVersion": "v1", "kind": "ConfigMap"}
     assert binding["spec"]["paramRef"] == {
-        "name": name,
-        "namespace": namespace,
+        "name": "gpugen-gpu-scheduler",
+        "namespace": "kube-system",
         "parameterNotFoundAction": "Allow",
     }
     assert "schedulerName" in json.dumps(policy["spec"]["mutations"])
-    names = {
-        item.object["metadata"]["name"]
-        for item in plan(spec).objects
-        if "ConfigMap" in key(item.object)
-    }
-    assert "gpugen-gpu-scheduler" not in names
+    rendered = [p.object for p in plan(spec).objects]
+    assert "ConfigMap/gpugen-gpu-scheduler" not in [key(item) for item in rendered]
+    assert Wave.SCHEDULER_NAME not in {p.wave for p in plan(spec).objects}
+
+
+def test_a_second_scheduler_is_named_in_the_wave_behind_it() -> None:
+    spec = cluster(components={"scheduler": {}})
+    placed = {key(p.object): p for p in plan(spec).objects}
+    assert placed["Deployment/gpu-scheduler"].wave == Wave.SCHEDULING
+    assert placed[NAMING].wave == Wave.SCHEDULER_NAME == max(p.wave for p in placed.values())
+    assert "param" not in json.dumps(placed[NAMING].object)
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,7 @@ def test_flux_waits_for_one_deployment(more: dict[str, Any], is_checked: bool) -
 
 @pytest.mark.parametrize("engine", ["argocd", "flux"])
 @pytest.mark.parametrize(
-    ("more", "words"), [(SECOND, "its Deployment is ready"), (MAIN, "before-upgrade.yml"), ({}, "")]
+    ("more", "words"), [(SECOND, "Its Deployment is ready"), (MAIN, "before-upgrade.yml"), ({}, "")]
 )
 def test_the_readme_says_when_pods_are_sent_to_the_scheduler(
     engine: str, more: dict[str, Any], words: str

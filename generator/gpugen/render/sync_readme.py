@@ -64,9 +64,8 @@ It empties the nodes, sets the label and waits until they are cut.
 
 
 _SECOND = """\
-- The policy `gpugen-gpu-scheduler` sends pods to the second scheduler when its Deployment is ready
-  and as long as it is: {how}
-  Who delivers needs the right to get Deployments, which that policy reads.
+- The policy `gpugen-gpu-scheduler` sends pods to the second scheduler. Its Deployment is ready
+  before: {how}
 """
 _HOW = {
     "argocd": "it stands in the wave before the workloads and Argo CD waits for it.",

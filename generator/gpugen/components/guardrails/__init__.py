@@ -126,28 +126,25 @@ def _complete(spec: ClusterSpec, options: Options, facts: Facts) -> list[KubeObj
 
 
 def _name_scheduler(spec: ClusterSpec, options: Options, facts: Facts) -> list[KubeObject]:
-    """Return the policy that names the scheduler, as long as that serves the name.
+    """Return the policy that names the scheduler which packs.
 
-    Each pod is judged by an object of the cluster. Of the main scheduler it is the ConfigMap that
-    a play writes, which is not in git; of a second one its Deployment. Where there is none, or it
-    says otherwise, the pod stays as it is.
+    Of the main scheduler, which a play configures, it is in force only while the ConfigMap is there
+    that the play writes after its proof: git does not hold it. Without paramKind the API server
+    would ignore paramRef. A second scheduler is delivered in the wave before.
     """
     name = scheduling.name(spec)
     if not name or not facts.names:
         return []
-    is_main = scheduling.is_main(spec, spec.options[scheduling.COMPONENT])
-    if is_main:
-        kind = {"apiVersion": "v1", "kind": "ConfigMap"}
-        place = (scheduling.SWITCH, scheduling.SWITCH_NAMESPACE)
-        serves = f"params.?data.?{scheduling.SWITCH_KEY}.orValue('') == {cel.literal(name)}"
-    else:
-        kind = {"apiVersion": "apps/v1", "kind": "Deployment"}
-        place = (scheduling.DEPLOYMENT, spec.namespaces.controllers)
-        serves = "params.?status.?availableReplicas.orValue(0) > 0"
-    served = {"name": "scheduler-serves-the-name", "expression": serves}
-    policy = {"paramKind": kind, **_mutating(naming(name), [asks(facts), MIRROR, served])}
-    reference = dict(zip(("name", "namespace"), place, strict=True))
-    more = {"paramRef": {**reference, "parameterNotFoundAction": "Allow"}}
+    conditions = [asks(facts), MIRROR]
+    policy: dict[str, Any] = {}
+    more: dict[str, Any] = {}
+    if scheduling.is_main(spec, spec.options[scheduling.COMPONENT]):
+        served = f"params.?data.?{scheduling.SWITCH_KEY}.orValue('') == {cel.literal(name)}"
+        conditions.append({"name": "scheduler-serves-the-name", "expression": served})
+        policy = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}
+        place = {"name": scheduling.SWITCH, "namespace": scheduling.SWITCH_NAMESPACE}
+        more = {"paramRef": {**place, "parameterNotFoundAction": "Allow"}}
+    policy |= _mutating(naming(name), conditions)
     binding = _binding(spec, options, SCHEDULER_NAME, more)
     return _policy("MutatingAdmissionPolicy", SCHEDULER_NAME, policy, binding)
 
