@@ -150,15 +150,13 @@ def play(plane: Plane, reader: Callable[[str], Path], tmp_path: Path) -> Run:
         variables["__kube_scheduler_control_kubectl"] = [str(reader("kubectl"))]
         site = tmp_path / "play.yml"
         site.write_text(json.dumps([_play(step)]))
-        hosts = {
-            name: {"ansible_connection": "local", "kube_scheduler_lacks": text}
-            if text is not None
-            else {"ansible_connection": "local"}
-            for name, text in {**dict.fromkeys(CONTROL_PLANE), **(lacks or {})}.items()
-        }
+        local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+        hosts: dict[str, Any] = {name: dict(local) for name in CONTROL_PLANE}
+        for name, text in (lacks or {}).items():
+            hosts[name]["kube_scheduler_lacks"] = text
         inventory = {
             "control_plane": {"hosts": hosts, "vars": variables},
-            "ungrouped": {"hosts": {"gpugen_control": {"ansible_connection": "local"}}},
+            "ungrouped": {"hosts": {"gpugen_control": local}},
         }
         (tmp_path / "hosts.json").write_text(json.dumps(inventory))
         command = [sys.executable, "-m", "ansible", "playbook", "-i", str(tmp_path / "hosts.json")]
