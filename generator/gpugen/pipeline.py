@@ -70,10 +70,25 @@ class Workspace:
         document, findings = load(path, self._boundary(path), self.reader)
         if document is None or is_fatal(findings):
             return Outcome(path, document, None, findings)
+        if foreign := self._not_rendered(document.data):
+            return Outcome(path, document, None, foreign)
         findings += validate(document.data)
         if is_fatal(findings):
             return Outcome(path, document, None, findings)
         return self._judge_meaning(path, document, findings, at_home)
+
+    def _not_rendered(self, data: Mapping[str, Any]) -> list[Finding]:
+        """Return why the distribution is not rendered for: before all else, which it makes idle."""
+        from gpugen.checks import cluster
+
+        stated = data.get("kubernetes")
+        name = stated.get("distribution") if isinstance(stated, dict) else None
+        if not isinstance(name, str) or name not in self.catalog.ids("distributions"):
+            return []
+        row = self.catalog.distribution(name)
+        check = cluster.distribution
+        problems = cluster.not_rendered(row)
+        return [Finding(check.id, why, hint, at, tags=check.tags) for at, why, hint in problems]
 
     def _boundary(self, path: Path) -> Path:
         """Return the folder that neither the spec nor a layer of it may lie outside of."""

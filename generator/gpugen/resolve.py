@@ -101,7 +101,7 @@ class _Resolver:
             self.findings.append(
                 Finding(
                     f"unknown-{unknown.kind}",
-                    f"no {unknown.word} {key!r} in the catalogue",
+                    unknown.fault,
                     f"{unknown.meant} 'gpugen catalog {unknown.section}' lists them".lstrip(),
                     at,
                 )

@@ -211,3 +211,37 @@ def test_key_files_that_differ_in_case() -> None:
         },
     }
     assert [f.at for f in judge(changes)] == ["/pools/1/host/repositories/keyFile"]
+
+
+SHARED = {
+    "name": "shared",
+    "gpu": {"model": "t4", "count": 2},
+    "hosts": ["t1"],
+    "sharing": {"mode": "time-slicing", "resources": {"nvidia.com/gpu": 4}},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_found"),
+    [
+        ({"/pools/1": SHARED}, True),
+        ({"/pools/1": {**SHARED, "taints": [{"key": "a", "effect": "NoSchedule"}]}}, False),
+        ({"/pools/1": {**SHARED, "taints": [{"key": "a", "effect": "PreferNoSchedule"}]}}, True),
+        (
+            {"/pools/1": {**SHARED, "taints": [{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]}},
+            True,
+        ),
+        (
+            {
+                "/pools/1": {**SHARED, "taints": [{"key": "a", "effect": "NoSchedule"}]},
+                "/pools/0/taints": [{"key": "a", "effect": "NoSchedule"}],
+            },
+            True,
+        ),
+        ({"/pools/1": SHARED, "/pools/0/taints": [{"key": "a", "effect": "NoSchedule"}]}, True),
+        ({"/pools/1": SHARED, "/pools/0/gpu/count": 1}, False),  # nobody asks for several there
+    ],
+)
+def test_one_name_for_whole_and_shared(changes: dict[str, Any], is_found: bool) -> None:
+    found = [f.id for f in judge(changes)]
+    assert ("sharing-same-name-as-whole" in found) is is_found

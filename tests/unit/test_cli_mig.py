@@ -73,7 +73,8 @@ def test_solve_prints_a_layout_that_a_spec_takes() -> None:
     assert answer.code == 0
     layout = yaml.safe_load(answer.out)["layout"]
     gpus = [gpu for entry in layout for gpu in entry["gpus"]]
-    assert gpus == list(range(len(gpus)))
+    assert gpus == list(range(8))  # those that carry nothing are named, too
+    assert layout[-1]["profiles"] == {}
     totals: dict[str, int] = {}
     for entry in layout:
         asked = [f"{name}={count}" for name, count in entry["profiles"].items()]
@@ -86,7 +87,7 @@ def test_solve_prints_a_layout_that_a_spec_takes() -> None:
 @pytest.mark.parametrize(
     ("profiles", "said"),
     [
-        (("7g.80gb=9",), "takes more than 8 GPUs"),
+        (("7g.80gb=9",), "takes 9 GPUs of h100-sxm5-80gb, a node of this kind has 8"),
         (("1g.5gb=1",), "has no profile 1g.5gb; it has 1g.10gb"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -95,3 +96,14 @@ def test_what_cannot_be_solved(profiles: tuple[str, ...], said: str) -> None:
     answer = gpugen("mig", "solve", H100, *profiles, "--gpus", "8")
     assert answer.code == 1
     assert said in answer.out
+
+
+def test_solve_without_a_count_takes_as_few_gpus_as_can_hold_them() -> None:
+    answer = gpugen("mig", "solve", H100, "7g.80gb=3")
+    assert yaml.safe_load(answer.out)["layout"] == [{"gpus": [0, 1, 2], "profiles": {"7g.80gb": 1}}]
+    assert "count: 3" in answer.out
+
+
+def test_solve_says_where_no_node_is_large_enough() -> None:
+    answer = gpugen("mig", "solve", H100, "7g.80gb=17")
+    assert (answer.code, "takes more than 16 GPUs" in answer.out) == (1, True)

@@ -24,6 +24,7 @@ ELSEWHERE = {  # ids that need more than one file
         "layer-api-version",
         "layer-kind",
         "layer-name",
+        "layer-too-new",
         "spec-outside",
     ),
 }

@@ -337,3 +337,11 @@ def test_files_that_are_too_large_together(tmp_path: Path) -> None:
     write(tmp_path, layers | {"cluster.yaml": SPEC + "extends: [a.yaml, b.yaml]\n"})
     _, found = load(tmp_path / "cluster.yaml", tmp_path)
     assert [f.id for f in found] == ["extends-too-large"]
+
+
+def test_a_layer_of_a_newer_format(tmp_path: Path) -> None:
+    newer = LAYER.replace("v1", "v2")
+    write(tmp_path, {"a.yaml": newer, "cluster.yaml": SPEC + "extends: [a.yaml]\n"})
+    _, (found,) = load(tmp_path / "cluster.yaml", tmp_path)
+    assert found.id == "layer-too-new"
+    assert "newer than gpugen" in found.message

@@ -22,6 +22,7 @@ from gpugen.model.catalog import (
     Release,
 )
 from gpugen.model.finding import Finding
+from gpugen.versions import UPGRADE, newer_words, newest_before
 
 if TYPE_CHECKING:
     from gpugen.catalog.user import UserCatalog
@@ -31,6 +32,7 @@ __all__ = ["Catalog", "UnknownRow"]
 _ID = re.compile(r"[a-z0-9][a-z0-9.-]*\Z")
 _T = TypeVar("_T")
 
+VERSIONED = ("drivers", "operatingSystems", "releases", "kubernetes")  # sections whose ids are
 KINDS = {  # section -> the word for one row of it, and what `gpugen catalog` calls the section
     "gpus": ("gpu-model", "gpus"),
     "migGeometries": ("mig-geometry", "mig"),
@@ -46,11 +48,15 @@ class UnknownRow(KeyError):  # noqa: N818 says what happened, like FileNotFoundE
     """The catalogue has no such row.
 
     kind: the word for a row, with hyphens. section: what ``gpugen catalog`` lists it under.
-    close: ids that may be meant, best first.
+    close: ids that may be meant, best first. newest: the newest that is known, where this one is
+    newer; then no other is meant.
     """
 
-    def __init__(self, kind: str, section: str, id: str, close: tuple[str, ...]) -> None:
+    def __init__(
+        self, kind: str, section: str, id: str, close: tuple[str, ...], newest: str = ""
+    ) -> None:
         super().__init__(id)
+        self.newest = newest
         self.kind = kind
         self.section = section
         self.id = id
@@ -67,8 +73,18 @@ class UnknownRow(KeyError):  # noqa: N818 says what happened, like FileNotFoundE
         return word.replace("gpu", "GPU").replace("mig", "MIG").replace("kubernetes", "Kubernetes")
 
     @property
+    def fault(self) -> str:
+        """What is wrong, as a sentence."""
+        if self.newest:
+            word = f"{self.word[0].upper()}{self.word[1:]}"
+            return newer_words(f"{word} {self.id!r}", self.newest)
+        return f"no {self.word} {self.id!r} in the catalogue"
+
+    @property
     def meant(self) -> str:
         """A question with the ids that may be meant, or all of them; empty where none is."""
+        if self.newest:
+            return f"{UPGRADE};"
         if len(self.close) > 3:
             return f"did you mean one of {', '.join(self.close)}?"
         return f"did you mean {' or '.join(self.close)}?" if self.close else ""
@@ -197,4 +213,7 @@ class Catalog:
     def _unknown(self, section: str, id: str) -> UnknownRow:
         from gpugen.catalog.similar import similar
 
-        return UnknownRow(*KINDS[section], id, similar(section, id, self.ids(section)))
+        known = self.ids(section)
+        if section in VERSIONED and (newest := newest_before(id, known)):
+            return UnknownRow(*KINDS[section], id, (), newest)
+        return UnknownRow(*KINDS[section], id, similar(section, id, known))

@@ -23,6 +23,8 @@ def similar(section: str, wanted: str, ids: Iterable[str]) -> tuple[str, ...]:
 
     known, wanted = list(ids), wanted[:LONGEST]
     spelled = re.sub(r"[^a-z0-9.]+", "-", wanted.lower()).strip("-")
+    if section == "gpus":  # as GKE labels its nodes: nvidia-tesla-t4, nvidia-h100-80gb
+        spelled = spelled.removeprefix("nvidia-").removeprefix("tesla-")
     named = _boards_named(wanted) if section == "gpus" else []
     if spelled in known:
         return (spelled,)
@@ -72,4 +74,4 @@ def _boards_named(wanted: str) -> list[str]:
 
 
 def _squash(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
+    return re.sub(r"[^a-z0-9]", "", name.lower()).removeprefix("nvidia")

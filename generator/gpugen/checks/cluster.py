@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
+from gpugen.model.catalog import Distribution
 from gpugen.model.finding import ROOT, Severity
 from gpugen.model.spec import ClusterSpec
 from gpugen.spelling import nearest
@@ -30,10 +31,14 @@ def distribution(spec: ClusterSpec) -> Iterator[Problem]:
     A half-fitting output would fail in the middle of a play, or advertise GPUs twice. Source:
     the distribution's row in the catalogue.
     """
-    row = spec.kubernetes.distribution
+    yield from not_rendered(spec.kubernetes.distribution)
+
+
+def not_rendered(row: Distribution) -> Iterator[Problem]:
+    """Say that nothing is rendered for a distribution, and why."""
     if not row.is_supported:
         yield (
-            spec.kubernetes.at / "distribution",
+            ROOT / "kubernetes" / "distribution",
             f"gpugen does not render for {row.id!r} yet: {row.reason}",
             "supported are kubeadm, k3s, rke2 and k0s; 'gpugen catalog distributions' says more",
         )
@@ -53,6 +58,23 @@ def container_runtime(spec: ClusterSpec) -> Iterator[Problem]:
             f"{row.id} brings its own containerd, so {runtime!r} runs none of its pods",
             "leave containerRuntime out; another runtime on the hosts is "
             "containerToolkit.furtherRuntimes",
+        )
+
+
+@check("device-list-strategy-without-reader", "DIST-01")
+def strategy_without_reader(spec: ClusterSpec) -> Iterator[Problem]:
+    """cri-dockerd hands CDI devices of the CRI's own field on, and reads no annotations for them.
+
+    With cdi-annotations pods would be admitted, start and see no GPU. Source: cri-dockerd,
+    core/container_create.go; k8s-device-plugin v0.19.3, internal/plugin/server.go.
+    """
+    strategies = spec.device_list_strategy
+    if spec.kubernetes.container_runtime == "docker" and "cdi-annotations" in strategies:
+        yield (
+            spec.at / "deviceListStrategy",
+            "docker reads no CDI annotations of pods, so deviceListStrategy 'cdi-annotations' has"
+            " no effect",
+            "write deviceListStrategy: cdi-cri, or leave it out for envvar",
         )
 
 

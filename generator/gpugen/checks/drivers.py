@@ -9,7 +9,7 @@ from gpugen.host_places import host_setting
 from gpugen.model.driver import DriverMethod, KernelModules
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec, NodePool
-from gpugen.versions import is_older
+from gpugen.versions import UPGRADE, is_older, newer_words
 
 OPEN_ONLY_BRANCH = 620  # install guide v620: no proprietary flavour any more
 FAMILIES = ("debian", "redhat")  # of packages that the host roles install
@@ -204,4 +204,22 @@ def branch_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
                 f"the vendor's repository for {pool.host.os.id} carries branches {span},"
                 f" not {branch.id}",
                 "take a branch from there, or another system",
+            )
+
+
+@check("driver-newer-than-known", "DRV-01", severity=Severity.WARNING)
+def newer_than_known(spec: ClusterSpec) -> Iterator[Problem]:
+    """No such version was out when this gpugen was: a slip, or a version that nobody here judged.
+
+    A repository that does not have it refuses the whole transaction. Source: the branch's row in
+    the catalogue, latestKnown.
+    """
+    for pool in spec.pools:
+        driver = pool.host.driver
+        newest = driver.branch.latest_known if driver.branch else ""
+        if driver.version and newest and is_older(newest, driver.version):
+            yield (
+                host_setting(spec, pool, "driver", "version"),
+                newer_words(f"driver {driver.version!r}", newest),
+                f"compare it with what the vendor has released; {UPGRADE}",
             )

@@ -15,6 +15,8 @@ from gpugen.cli.common import open_workspace, root_option
 from gpugen.errors import ExitCode, UsageError
 from gpugen.model.catalog import MigGeometry
 
+MOST_GPUS = 16  # of a node
+
 
 def _complete_models(
     _ctx: click.Context, _parameter: click.Parameter, incomplete: str
@@ -83,10 +85,12 @@ def list_layouts(model: str, every: bool, root: Path | None) -> int:
 @click.argument("model", shell_complete=_complete_models)
 @click.argument("profiles", nargs=-1, required=True, metavar="PROFILE=COUNT...")
 @click.option(
-    "--gpus", type=click.IntRange(1, 16), default=16, help="GPUs of a node.", show_default=True
+    "--gpus",
+    type=click.IntRange(1, MOST_GPUS),
+    help="GPUs of a node, all of which the layout names; default: as few as it takes.",
 )
 @root_option
-def solve(model: str, profiles: tuple[str, ...], gpus: int, root: Path | None) -> int:
+def solve(model: str, profiles: tuple[str, ...], gpus: int | None, root: Path | None) -> int:
     """Spread a number of instances over as few GPUs as can hold them, and print the layout.
 
     \b
@@ -98,11 +102,18 @@ def solve(model: str, profiles: tuple[str, ...], gpus: int, root: Path | None) -
     if unknown:
         click.echo(f"{model} has no profile {unknown[0]}; it has {', '.join(geometry.profiles)}")
         return ExitCode.SPEC_IS_WRONG
-    layouts = mig.pack(geometry, demand, gpus)
-    if layouts is None:
-        click.echo(f"{mig.spelled(demand)} takes more than {gpus} GPUs of {model}")
+    layouts = mig.pack(geometry, demand, MOST_GPUS)
+    if layouts is None or (gpus is not None and len(layouts) > gpus):
+        many = (
+            f"takes {len(layouts)} GPUs of" if layouts else f"takes more than {MOST_GPUS} GPUs of"
+        )
+        node = f", a node of this kind has {gpus}" if gpus is not None else ""
+        click.echo(f"{mig.spelled(demand)} {many} {model}{node}")
         return ExitCode.SPEC_IS_WRONG
-    click.echo(f"# {mig.spelled(demand)} on {len(layouts)} of at most {gpus} GPUs of {model}")
+    count = gpus or len(layouts)
+    layouts += [{}] * (count - len(layouts))  # every GPU of the node is named, also a whole one
+    used = sum(1 for layout in layouts if layout)
+    click.echo(f"# {mig.spelled(demand)} on {used} of {count} GPUs of {model}: count: {count}")
     click.echo("layout:")
     first = 0
     for layout, group in groupby(layouts):

@@ -10,7 +10,8 @@ from pathlib import Path
 from gpugen.model.finding import Finding, Location
 from gpugen.reading.faults import MAX_BYTES, MAX_FAULTS, fault
 from gpugen.reading.source import Source, read_bytes
-from gpugen.spelling import nearest, shown
+from gpugen.spelling import nearest, quoted, shown
+from gpugen.versions import newer_words, newest_before
 
 MAX_LAYERS = 100
 API_VERSION = "gpugen/v1"
@@ -175,7 +176,12 @@ def _layer_faults(source: Source) -> Iterator[Finding]:
     """Refuse a file that is extended but is no layer."""
     if source.data.get("kind") != "Layer":
         yield _at_key(source, "kind", "layer-kind")
-    if source.data.get("apiVersion") != API_VERSION:
+    stated = source.data.get("apiVersion")
+    if isinstance(stated, str) and newest_before(stated[:100], [API_VERSION]):
+        yield _at_key(
+            source, "apiVersion", "layer-too-new", newer_words(quoted(stated), API_VERSION)
+        )
+    elif stated != API_VERSION:
         yield _at_key(source, "apiVersion", "layer-api-version", API_VERSION)
     if "name" in source.data:
         yield _at_key(source, "name", "layer-name")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpugen.reading.syntax_words import SYNTAX, Words
+from gpugen.versions import UPGRADE
 
 _SPEC_IS_PUBLIC = "keep the spec in plain text; it holds no secret, only names of secrets"
 
@@ -209,6 +210,11 @@ FAULTS: dict[str, Words] = {
         "a layer states the version of its format, {0}",
         "write apiVersion: {0}",
         "The version tells a newer gpugen how the file was meant.",
+    ),
+    "layer-too-new": Words(
+        "apiVersion {0}",
+        UPGRADE,
+        "A newer format may mean the same keys differently.",
     ),
     "layer-name": Words(
         "a layer has no name, because it is no cluster",

@@ -13,6 +13,7 @@ from gpugen.validation.examples import KINDS, example_of, kind, spelled
 from gpugen.validation.hints import conversion, instead, slip
 from gpugen.validation.joining import Worded
 from gpugen.validation.keys import ITEMS, Place, advice, keys_of, resolved
+from gpugen.versions import UPGRADE, newer_words, newest_before
 
 _CHOICES = ("anyOf", "oneOf")
 
@@ -127,7 +128,12 @@ def _type(error: Any) -> Iterator[Worded]:
 def _choice(error: Any) -> Iterator[Worded]:
     options = [error.validator_value] if error.validator == "const" else error.validator_value
     texts = [option for option in options if isinstance(option, str)]
-    meant = nearest(error.instance, texts) if isinstance(error.instance, str) else ""
+    text = error.instance if isinstance(error.instance, str) else ""
+    if newest := newest_before(text, texts):
+        message = newer_words(f"{_name(error)} {quoted(text)}", newest)
+        yield _at_value(error, "schema-value", message, UPGRADE)
+        return
+    meant = nearest(text, texts) if text else ""
     listed = _listed([spelled(option) for option in options])
     one_of = "one of " * (len(options) > 1)
     trail = _trail(error)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpugen.catalog import reading
 from gpugen.checks import Problem, check
 from gpugen.components.container_toolkit import merged_version
 from gpugen.host_places import host_setting
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec
+from gpugen.versions import UPGRADE, is_older, newer_words
 
 SECTION = "containerToolkit"
 
@@ -92,4 +94,23 @@ def smoke_test_by_crio(spec: ClusterSpec) -> Iterator[Problem]:
                 host_setting(spec, pool, SECTION, "smokeTestImage"),
                 f"pool {pool.name!r} runs CRI-O, which starts containers for the kubelet alone",
                 "leave smokeTestImage out, and run a pod with runtimeClassName: nvidia",
+            )
+
+
+@check(
+    "container-toolkit-newer-than-known", component="container-toolkit", severity=Severity.WARNING
+)
+def newer_than_known(spec: ClusterSpec) -> Iterator[Problem]:
+    """No such version was out when this gpugen was: a slip, or a version that nobody here judged.
+
+    Source: the catalogue's table of the container toolkit.
+    """
+    newest = str(reading.table("container-toolkit")["latest"])
+    for pool in spec.pools:
+        version = pool.host.container_toolkit_version
+        if is_older(newest, version):
+            yield (
+                host_setting(spec, pool, SECTION, "version"),
+                newer_words(f"container toolkit {version!r}", newest),
+                f"compare it with what the vendor has released; {UPGRADE}",
             )

@@ -1,0 +1,75 @@
+"""Checks of resources that mean a whole device in one pool and a share of one in another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen.checks import Problem, check
+from gpugen.model.finding import Severity
+from gpugen.model.prediction import ResourcePrediction
+from gpugen.model.spec import ClusterSpec, NodePool
+
+KEEPS_AWAY = ("NoSchedule", "NoExecute")
+OF_THE_VENDOR = "nvidia.com/"  # taints that whoever asks for a GPU tolerates
+
+
+@check("sharing-same-name-as-whole", "GG-08", severity=Severity.WARNING)
+def same_name(spec: ClusterSpec) -> Iterator[Problem]:
+    """The scheduler counts units by name; it does not know that some of them are shares.
+
+    A pod that asks for eight may bind to a node whose eight units are shares of two devices. There
+    the kubelet refuses it (UnexpectedAdmissionError), or, with failRequestsGreaterThanOne: false,
+    it runs on fewer devices than it asked for. A taint that only the shared pool has keeps such
+    pods away, unless its key is of nvidia.com/: whoever asks for a GPU tolerates that.
+    Source: k8s-device-plugin v0.19.3, internal/rm and api/config/v1, replicas.
+    """
+    tolerated = frozenset(spec.options.get("guardrails", {}).get("toleratedTaints", ()))
+    for pool in spec.pools:
+        for resource in pool.prediction.resources:
+            others = [
+                other
+                for other in spec.pools
+                if _asks_for_several(other, resource) and not _is_apart(pool, other, tolerated)
+            ]
+            if resource.replicas > 1 and resource.count > 1 and others:
+                what = (
+                    "the kubelet refuses such a pod there"
+                    if pool.sharing.fail_requests_greater_than_one
+                    else "there they may be shares of one device"
+                )
+                yield (
+                    pool.sharing.at / "resources" / resource.base,
+                    f"{resource.name} is a share in pool {pool.name!r} and a whole device in"
+                    f" {_named(others)}: a pod that asks for several may bind here, and {what}",
+                    "write rename: true here, or give this pool a taint of its own, such as"
+                    " {key: example.com/shared, effect: NoSchedule}",
+                )
+
+
+def _asks_for_several(pool: NodePool, shared: ResourcePrediction) -> bool:
+    """Tell whether a node of the pool has several whole devices of that name."""
+    return any(
+        one.name == shared.name and one.replicas == 1 and one.count > 1
+        for one in pool.prediction.resources
+    )
+
+
+def _is_apart(shared: NodePool, whole: NodePool, tolerated: frozenset[str]) -> bool:
+    """Tell whether pods for whole devices are kept off the nodes with shares.
+
+    tolerated: keys of taints that every pod with a GPU is made to tolerate.
+    """
+    known = {(taint.key, taint.value) for taint in whole.taints}
+    return any(
+        taint.effect in KEEPS_AWAY
+        and not taint.key.startswith(OF_THE_VENDOR)
+        and taint.key not in tolerated
+        and (taint.key, taint.value) not in known
+        for taint in shared.taints
+    )
+
+
+def _named(pools: list[NodePool]) -> str:
+    names = ", ".join(f"{pool.name!r}" for pool in pools[:3])
+    more = f" and {len(pools) - 3} more" if len(pools) > 3 else ""
+    return f"{'pools' if len(pools) > 1 else 'pool'} {names}{more}"
