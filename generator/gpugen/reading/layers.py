@@ -178,9 +178,8 @@ def _layer_faults(source: Source) -> Iterator[Finding]:
         yield _at_key(source, "kind", "layer-kind")
     stated = source.data.get("apiVersion")
     if isinstance(stated, str) and newest_before(stated[:100], [API_VERSION]):
-        yield _at_key(
-            source, "apiVersion", "layer-too-new", newer_words(quoted(stated), API_VERSION)
-        )
+        newer = newer_words(quoted(stated), API_VERSION)
+        yield _at_key(source, "apiVersion", "layer-too-new", newer)
     elif stated != API_VERSION:
         yield _at_key(source, "apiVersion", "layer-api-version", API_VERSION)
     if "name" in source.data:
