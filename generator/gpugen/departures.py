@@ -10,11 +10,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from shlex import quote
 
-from gpugen import host_ranges
 from gpugen.departing import inventories
 from gpugen.departing.inventories import Inventory
 from gpugen.departing.limits import FILE, limit, named
-from gpugen.host_ranges import RangeError
 from gpugen.model.finding import ROOT, Finding, Pointer, Severity
 from gpugen.model.spec import ClusterSpec, HostLine
 from gpugen.render.inventory import group
@@ -183,10 +181,7 @@ def _pool_name(title: str) -> str:
 
 def _names(lines: Sequence[HostLine]) -> Iterator[str]:
     for line in lines:
-        try:
-            yield from host_ranges.expand(line.pattern)
-        except RangeError:
-            continue
+        yield from line.hosts
 
 
 def _warning(id: str, message: str, hint: str, at: Pointer) -> Finding:

@@ -118,6 +118,17 @@ def test_a_wrong_spec_is_refused_with_bounded_work(case: str, tmp_path: Path) ->
     assert max(map(len, done.stderr.splitlines())) < 1000
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["ranges of all pools", "one range on many lines", "wrong names"])
+@pytest.mark.parametrize("command", ["validate", "render"])
+def test_no_comparison_of_clusters_expands_them(case: str, command: str, tmp_path: Path) -> None:
+    put(tmp_path, CASES[case])
+    text = str(CASES[case][SPEC]).replace("name: minimal", "name: other")
+    put(tmp_path, {"inventories/other/cluster.yaml": text})
+    done = bounded.run([command], tmp_path, most_calls=2 * MOST_CALLS)
+    assert done.returncode == 1, done.stderr[-3000:]
+
+
 @pytest.mark.parametrize("size", [60 << 20, 300 << 20])
 def test_a_huge_index_is_no_index(size: int, tmp_path: Path) -> None:
     put(tmp_path, {SPEC: pools(1), "out/minimal/.gpugen.json": size})

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from gpugen import host_ranges
 from gpugen.fleet.members import Member
 from gpugen.host_addresses import parsed, target
-from gpugen.host_ranges import RangeError
 from gpugen.model.access import Ssh
 from gpugen.model.finding import ROOT, Finding
 from gpugen.model.record import record
@@ -33,7 +31,7 @@ class _Owner:
 
 
 def same_hosts(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
-    counts = [sum(_count(line) for line, _ in _lines(member.spec)) for member in members]
+    counts = [sum(len(line.hosts) for line, _ in _lines(member.spec)) for member in members]
     if sum(counts) > MOST:
         most = counts.index(max(counts))
         yield (
@@ -92,11 +90,8 @@ def _owners(member: Member) -> Iterator[_Owner]:
     for line, ssh in _lines(member.spec):
         address = target(line.address) if line.address else ""
         way = _way(ssh)
-        try:
-            for host in host_ranges.expand(line.pattern):
-                yield _Owner(member, line, host, address, way)
-        except RangeError:
-            continue  # another check tells
+        for host in line.hosts:
+            yield _Owner(member, line, host, address, way)
 
 
 def _keys(owner: _Owner) -> Iterator[tuple[str, ...]]:
@@ -118,10 +113,3 @@ def _lines(spec: ClusterSpec) -> Iterator[tuple[HostLine, Ssh]]:
     for pool in spec.pools:
         yield from ((line, line.ssh or pool.ssh or spec.access.ssh) for line in pool.hosts)
     yield from ((line, line.ssh or spec.access.ssh) for line in spec.control_plane.hosts)
-
-
-def _count(line: HostLine) -> int:
-    try:
-        return host_ranges.count(line.pattern)
-    except RangeError:
-        return 0
