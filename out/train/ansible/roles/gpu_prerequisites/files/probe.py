@@ -7,7 +7,8 @@ probe.py QUESTIONS, a JSON object; every key may be absent:
   units: names -> {unit: {"LoadState", "ActiveState", "UnitFileState", "ActiveEnterTimestamp"}}
   commands: name -> argv -> {name: {"rc": int, "out": str, "err": str}}; 127 where there is none
   users: patterns of device files -> [{"pid": int, "name": str}] of processes that have one open
-Prints the same keys with their answers, as JSON. Runs on Python 3.8 and newer.
+Prints the same keys with their answers, as JSON; and "job" where an earlier run left a command that
+outlived its connection: {"request", "result", "runs"}, once that has ended (job.py). Runs on Python 3.8 and newer.
 """
 
 import fnmatch
@@ -17,11 +18,14 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 STATES = ("LoadState", "ActiveState", "UnitFileState", "ActiveEnterTimestamp")
 DPKG = ["dpkg-query", "--show", "--showformat=${db:Status-Abbrev}|${Package}|${Version}\\n"]
 RPM = ["rpm", "-qa", "--queryformat=ii |%{NAME}|%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\\n"]
 PATIENCE = 60  # seconds for one command
+JOB, UNIT = "/var/lib/gpugen/job", "gpugen-job.service"
+LONGEST = 3000  # seconds to wait for such a command
 
 
 def run(argv):
@@ -88,9 +92,30 @@ def users(patterns):
     return found
 
 
+def is_active():
+    """Tell whether the unit of an earlier run's command runs, or is about to."""
+    shown = run(["systemctl", "show", "--property=ActiveState,Job", UNIT])["out"]
+    return re.search("(?m)^(ActiveState=(active|activating|deactivating)|Job=.+)$", shown)
+
+
+def job():
+    """Wait for the command that an earlier run left, and tell what came of it."""
+    end = time.monotonic() + LONGEST
+    while is_active() and time.monotonic() < end:
+        time.sleep(1)
+    found = {"runs": bool(is_active())}
+    for name in ("request", "result"):
+        text = (file("%s/%s.json" % (JOB, name)) or {"text": ""})["text"].strip()
+        try:
+            found[name] = json.loads(text or "{}")
+        except ValueError:
+            found[name] = {}
+    return found
+
+
 def main(questions):
     """Answer what is asked."""
-    answers = {}
+    answers = {"job": job()} if os.path.isdir(JOB) else {}
     if "files" in questions:
         answers["files"] = {path: file(path) for path in questions["files"]}
     if "globs" in questions:
