@@ -106,9 +106,14 @@ def hosts(draw: DrawFn, pool: int) -> list[Any]:
     ]
     for i in range(draw(st.integers(0, 2))):
         line = {"name": f"single-{i}-{pool}.example"}
-        line |= draw(st.sampled_from([{}, {"address": "10.0.0.1"}, {"address": "fd00::1"}]))
+        line |= draw(
+            st.sampled_from(
+                [{}, {"address": f"10.0.{pool}.{i + 1}"}, {"address": f"fd00:{pool}::{i}"}]
+            )
+        )
         line |= draw(st.sampled_from([{}, {"nodeName": f"worker-{i}-{pool}"}]))
-        line |= draw(st.sampled_from([{}, {"variables": {"ansible_port": 2222, "rack": "B 7"}}]))
+        line |= draw(st.sampled_from([{}, {"variables": {"rack": "B 7"}}]))
+        line |= draw(st.sampled_from([{}, {"ssh": {"port": 2222, "proxyJump": ["b.example"]}}]))
         line |= draw(st.sampled_from([{}, {"description": "on loan: until {next} week"}]))
         lines.append(line)
     return lines

@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Protocol
 
+from gpugen.credentials import HIDDEN, masked, masked_pointer, stated_secret
 from gpugen.load import Document, Locator
 from gpugen.model.finding import Changed, Finding, Row, Severity
 from gpugen.sarif import dumped, log
@@ -75,17 +76,22 @@ def _rows(findings: Iterable[Finding], path: Path, document: Document | None) ->
     for finding in findings:
         if finding.location is None and document is not None:
             locator = locator or Locator(document)
-        yield _row(finding, path, locator)
+        value = stated_secret(document.data, finding.at) if document is not None else ""
+        yield _row(finding, path, locator, value)
 
 
-def _row(finding: Finding, path: Path, locator: Locator | None) -> Row:
+def _row(finding: Finding, path: Path, locator: Locator | None, secret: str) -> Row:
     at = finding.location
     if at is None and locator is not None:
         at = locator.locate(finding.at, finding.at_key)
     name = _near(at.path if at else path.as_posix())
     line, column = (at.line, at.column) if at else (1, 1)
-    texts = (str(finding.severity), printable(finding.message), printable(finding.hint))
-    return Row(name, line, column, finding.id, printable(finding.at), *texts, finding.tags)
+    message, hint = (
+        printable(masked(text.replace(secret, HIDDEN) if secret else text))
+        for text in (finding.message, finding.hint)
+    )
+    where = printable(masked_pointer(finding.at))
+    return Row(name, line, column, finding.id, where, finding.severity, message, hint, finding.tags)
 
 
 def _near(path: str) -> str:

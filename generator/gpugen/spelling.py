@@ -6,33 +6,12 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from gpugen.credentials import masked
+
 SHOWN = 40  # characters of a user's value in a message
-SECRETS = {  # what credentials look like, by the name of their kind
-    "an AWS access key": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-    "a GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})",
-    "a GitLab token": r"\bgl(?:pat|dt|rt|cbt|ptt|agent)-[\w-]{16,}",
-    "a Slack token": r"\bxox[abeprs]-[\w-]{10,}",
-    "a Hugging Face token": r"\bhf_[A-Za-z0-9]{20,}",
-    "an NVIDIA API key": r"\bnvapi-[\w-]{20,}",
-    "a JSON Web Token": r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*",
-    "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*",
-    "a password in an address": r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)",
-}
-_SECRET = re.compile("|".join(SECRETS.values()))
 LONGEST = 4096  # characters that are searched for what is not to be shown
 _USER = re.compile(r"(?<=://)(?!(?<=ssh://)[\w.-]+@)[^\s@]*(?=@)")  # ssh://git@ is no secret
 _EXTRA = re.compile(r"((?:://|@)[^\s?#]*[?#])\S+")
-_SIGNS = (  # one of these stands in every credential; to look for them first is quick
-    *("AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-"),
-    *("glrt-", "glcbt-", "glptt-", "glagent-", "xox", "hf_", "nvapi-", "eyJ", "-----BEGIN", "://"),
-)
-
-
-def secret_in(text: str) -> str:
-    """Return what kind of credential a text holds by its look, or nothing."""
-    if not any(sign in text for sign in _SIGNS) or not _SECRET.search(text):
-        return ""
-    return next(kind for kind, pattern in SECRETS.items() if re.search(pattern, text))
 
 
 def printable(text: str) -> str:
@@ -47,7 +26,7 @@ def shown(text: str) -> str:
 
     So does all that an address may carry beside itself: user and password, query and fragment.
     """
-    text = _SECRET.sub("***", text[:LONGEST])
+    text = masked(text[:LONGEST])
     text = _EXTRA.sub(r"\1***", _USER.sub("***", text))
     return printable(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
 

@@ -1,4 +1,4 @@
-"""Checks that nothing secret stands in the spec."""
+"""The check that nothing secret stands in the spec."""
 
 from __future__ import annotations
 
@@ -6,43 +6,38 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpugen.checks import Problem, check
+from gpugen.credentials import names_secret, secret_in
 from gpugen.model.finding import Pointer
 from gpugen.model.spec import ClusterSpec
-from gpugen.spelling import secret_in
+
+HINT = "take it out and revoke it; the spec holds names of secrets only"
+BY_NAME = "keep it in Ansible Vault, a Secret or the play's environment; or give it another name"
 
 
 @check("secret-in-spec")
 def secrets(spec: ClusterSpec) -> Iterator[Problem]:
     """The spec and what follows from it are committed; a credential in them is known to everybody.
 
-    Only what has the look of a well-known kind of credential is found.
+    Found is what has the look of a known kind of credential, long random text, and what stands in
+    a free mapping (host variables, labels, annotations) under the name of a password, key or token.
     """
-    if not secret_in("\n".join(_texts(spec.stated))):
-        return
-    for at, text in _placed(spec.stated, spec.at):
-        kind = secret_in(text)
-        if kind:
-            yield (
-                at,
-                f"this looks like {kind}, and the spec is committed",
-                "take it out and revoke it; the spec holds names of secrets only",
-            )
+    for at, key, value in _placed(spec.stated, spec.at):
+        if kind := secret_in(key):
+            yield at, f"this key looks like {kind}, and the spec is committed", HINT
+        elif isinstance(value, str) and (kind := secret_in(f"{key}: {value}" if key else value)):
+            yield at, f"this looks like {kind}, and the spec is committed", HINT
+        elif value not in ("", True, False) and names_secret(key):
+            yield at, f"{key!r} is named like a secret, and the spec is committed", BY_NAME
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """Yield every text of the spec."""
-    for item in value.values() if isinstance(value, dict) else value:
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, dict | list):
-            yield from _texts(item)
-
-
-def _placed(value: Any, at: Pointer) -> Iterator[tuple[Pointer, str]]:
-    """Yield every text of the spec with its place."""
-    entries = value.items() if isinstance(value, dict) else enumerate(value)
-    for part, item in entries:
-        if isinstance(item, str):
-            yield at / part, item
-        elif isinstance(item, dict | list):
+def _placed(value: Any, at: Pointer) -> Iterator[tuple[Pointer, str, str | int]]:
+    """Yield every text and number of the spec with its place and its key, empty for an item."""
+    is_mapping = isinstance(value, dict)
+    for part, item in value.items() if is_mapping else enumerate(value):
+        key = str(part) if is_mapping else ""
+        if isinstance(item, dict | list):
+            if key and secret_in(key):
+                yield at / part, key, ""
             yield from _placed(item, at / part)
+        elif isinstance(item, str | int):
+            yield at / part, key, item

@@ -96,7 +96,7 @@ def _run(arguments: list[str]) -> int:
     except click.exceptions.Abort:
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        _show(error)
         return error.exit_code
     except GpugenError as error:
         return _report(error)
@@ -132,14 +132,24 @@ def _of_system(error: OSError) -> GpugenError:
     return GpugenError(f"{error.strerror or type(error).__name__}{name}")
 
 
+def _show(error: click.ClickException) -> None:
+    from io import StringIO
+
+    from gpugen.credentials import masked
+
+    error.show(file=(said := StringIO()))
+    click.echo(masked(said.getvalue()), err=True, nl=False)
+
+
 def _report(error: GpugenError) -> int:
+    from gpugen.credentials import masked
     from gpugen.report import printable
 
     if isinstance(error, StreamError) and error.is_quiet:
         return error.exit_code
-    click.echo(f"gpugen: {printable(error.message)}", err=True)
+    click.echo(f"gpugen: {printable(masked(error.message))}", err=True)
     if error.hint:
-        click.echo(f"    hint {printable(error.hint)}", err=True)
+        click.echo(f"    hint {printable(masked(error.hint))}", err=True)
     return error.exit_code
 
 

@@ -13,6 +13,7 @@ import click
 
 from gpugen.cli.common import complete_clusters, open_workspace, root_option
 from gpugen.cli.fields import Field, facts, fields, flow
+from gpugen.credentials import masked, masked_lines
 from gpugen.errors import ExitCode, UsageError
 from gpugen.load import Document, Origin
 from gpugen.model.finding import ROOT, Pointer, Severity
@@ -127,14 +128,15 @@ def _explain_value(workspace: Workspace, cluster: str, path: str) -> None:
         _explain_default(cluster, path, field)
         return
     value = _at(document.data, pointer)
-    click.echo(to_yaml({path: value} if path else value), nl=False)
+    click.echo(masked_lines(to_yaml({path: value} if path else value)), nl=False)
     origins = list(_origins(document, pointer, value))
     width = max(40, *(len(label or path) + 3 for label, _ in origins))
     for label, history in origins:
         *lower, origin = history
-        click.echo(f"# {(label or path) + ' ':.<{width}} {_place(origin)}")
+        click.echo(f"# {masked(label or path) + ' ':.<{width}} {_place(origin)}")
         for other in reversed(lower):
-            click.echo(f"#   {'over ' + flow(other.value) + ' ':.<{width - 2}} {_place(other)}")
+            former = masked(flow(other.value))
+            click.echo(f"#   {'over ' + former + ' ':.<{width - 2}} {_place(other)}")
 
 
 def _explain_default(cluster: str, path: str, field: Field) -> None:

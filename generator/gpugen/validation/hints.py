@@ -8,7 +8,8 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gpugen.spelling import printable, secret_in, shown
+from gpugen.credentials import secret_in
+from gpugen.spelling import printable, shown
 from gpugen.validation.combined import combined_schema
 from gpugen.validation.examples import KINDS, example_of, spelled
 from gpugen.validation.judge import fits
