@@ -21,6 +21,8 @@ def secrets(spec: ClusterSpec) -> Iterator[Problem]:
     Found is what has the look of a known kind of credential, long random text, and what stands in
     a free mapping (host variables, labels, annotations) under the name of a password, key or token.
     """
+    if not _is_suspect(spec.stated, spec.at):
+        return
     for at, key, value in _placed(spec.stated, spec.at):
         if kind := secret_in(key):
             yield at, f"this key looks like {kind}, and the spec is committed", HINT
@@ -28,6 +30,16 @@ def secrets(spec: ClusterSpec) -> Iterator[Problem]:
             yield at, f"this looks like {kind}, and the spec is committed", HINT
         elif value not in ("", True, False) and names_secret(key):
             yield at, f"{key!r} is named like a secret, and the spec is committed", BY_NAME
+
+
+def _is_suspect(stated: Any, at: Pointer) -> bool:
+    """Tell at one go whether it is worth to look at every text of a large spec."""
+    entries = [(key, value) for _, key, value in _placed(stated, at)]
+    if any(names_secret(key) for key in {key for key, _ in entries}):
+        return True
+    return bool(
+        secret_in("\n".join(f"{key}: {value}" if key else f"{value}" for key, value in entries))
+    )
 
 
 def _placed(value: Any, at: Pointer) -> Iterator[tuple[Pointer, str, str | int]]:

@@ -20,7 +20,9 @@ $ ansible-playbook verify.yml                      # proves the result, changes 
 $ ansible-playbook remove.yml -e gpugen_remove=true
 ```
 
-Run it here: `ansible.cfg` names inventory and roles. The hosts need Python 3.8 or newer and
+Run it here: `ansible.cfg` names inventory and roles. Hosts are the group `gpu`, this machine is
+`gpugen_control`: say `gpu`, never `all`. Host keys are checked, those of bastions too, so
+`known_hosts` has to hold them first. The hosts need Python 3.8 or newer and
 systemd, the control host ansible-core 2.19 or newer{kubectl}.
 A second run changes nothing.
 
