@@ -10,9 +10,10 @@ from typing import Any
 from gpugen.model.finding import ROOT, Pointer
 
 HIDDEN = "***"
+LINE = 4096  # characters of a line that are shown: patterns take their time on more
 LONG = 32  # characters from which on a random text is taken for a credential
 _WORD = r"(?<![A-Za-z0-9])"
-_MIXED = r"(?=[\w-]*[0-9])(?=[\w-]*[A-Z])"
+_MIXED = r"(?=[\w-]{0,60}[0-9])(?=[\w-]{0,60}[A-Z])"
 _SAID = r"(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|(?:access|account|client|private)"
 _SAID += r"[_-]?(?:key|secret)|shared[_-]?access[_-]?key|credentials?)"
 KINDS = {  # kind -> pattern; the sign that stands in every one of them is looked for first
@@ -133,14 +134,19 @@ def masked(text: str) -> str:
     return _RUN.sub(lambda found: HIDDEN if _is_secret(found, text) else found[0], text)
 
 
+def masked_line(text: str) -> str:
+    """Return a line with asterisks in place of credentials; a very long one is cut."""
+    return masked(text) if len(text) <= LINE else f"{masked(text[:LINE])}…"
+
+
 def masked_lines(text: str) -> str:
     """Hide credentials of a YAML text, and what stands under the name of one."""
     lines = []
-    for line in text.splitlines(keepends=True):
+    for line in text.split("\n"):
         name, colon, value = line.partition(": ")
         is_named = bool(colon) and names_secret(name) and value[:1] not in "|>&!{["
-        lines.append(f"{name}: {HIDDEN}\n" if is_named else masked(line))
-    return "".join(lines)
+        lines.append(f"{name}: {HIDDEN}" if is_named else masked_line(line))
+    return "\n".join(lines)
 
 
 def names_secret(name: str) -> bool:

@@ -135,10 +135,10 @@ def _of_system(error: OSError) -> GpugenError:
 def _show(error: click.ClickException) -> None:
     from io import StringIO
 
-    from gpugen.credentials import masked
+    from gpugen.credentials import masked_line
 
     error.show(file=(said := StringIO()))
-    click.echo(masked(said.getvalue()), err=True, nl=False)
+    click.echo(masked_line(said.getvalue()), err=True, nl=False)
 
 
 def _report(error: GpugenError) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gpugen.credentials import masked
+from gpugen.credentials import masked_line
 from gpugen.writing import files
 from gpugen.writing.index import INDEX
 from gpugen.writing.survey import Change, Kind
@@ -46,7 +46,7 @@ def _of_file(name: str, before: bytes | None, after: bytes | None) -> Iterator[s
         return
     for line in difflib.unified_diff(old, new, old_name, new_name, lineterm=""):
         text, end, _ = line.partition("\n")
-        yield masked(files.printable(text))
+        yield masked_line(files.printable(text))
         if not end and line[0] in " +-" and line[:4] not in ("--- ", "+++ "):
             yield _NO_NEWLINE
 
