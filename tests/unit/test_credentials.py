@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from commands import gpugen
 from gpugen.checks import discover
+from gpugen.checks.secrets import NAMES_OF_SECRETS
 from gpugen.credentials import HIDDEN, KINDS, masked, names_secret, secret_in
 from gpugen.validation.combined import combined_schema
 from gpugen.validation.keys import places
@@ -114,10 +113,11 @@ def test_every_kind_names_a_sign_of_it() -> None:
         assert kind not in KINDS or any(sign in secret for sign in KINDS[kind][0])
 
 
-@given(st.integers(32, 88), st.sampled_from([LETTERS + "/+", LETTERS + "_-"]), st.integers(0, 99))
-def test_random_texts_are_found(length: int, alphabet: str, seed: int) -> None:
-    texts = [drawn(alphabet, length, seed * 100 + i) for i in range(40)]
-    assert sum(not secret_in(text) for text in texts) <= 4
+@pytest.mark.parametrize("alphabet", [LETTERS + "/+", LETTERS + "_-", "0123456789abcdef"])
+@pytest.mark.parametrize("length", [32, 43, 64, 88])
+def test_random_texts_are_found(length: int, alphabet: str) -> None:
+    texts = [drawn(alphabet, length, seed) for seed in range(500)]
+    assert sum(not secret_in(text) for text in texts) <= 20
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_no_key_of_the_spec_that_holds_text_is_named_like_a_secret() -> None:
         for _, key, schema in places(combined_schema())
         if names_secret(key) and schema.get("type") not in ("array", "object", "boolean")
     }
-    assert not found
+    assert found <= set(NAMES_OF_SECRETS)
 
 
 def told(changes: dict[str, Any]) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from gpugen.model.finding import Pointer
 from gpugen.model.spec import ClusterSpec
 
 HINT = "take it out and revoke it; the spec holds names of secrets only"
+NAMES_OF_SECRETS = ("scrapeSecret", "secret")  # keys of the spec, outside of free mappings
 BY_NAME = "keep it in Ansible Vault, a Secret or the play's environment; or give it another name"
 
 
@@ -28,18 +29,25 @@ def secrets(spec: ClusterSpec) -> Iterator[Problem]:
             yield at, f"this key looks like {kind}, and the spec is committed", HINT
         elif isinstance(value, str) and (kind := secret_in(f"{key}: {value}" if key else value)):
             yield at, f"this looks like {kind}, and the spec is committed", HINT
-        elif value not in ("", True, False) and names_secret(key):
+        elif value not in ("", True, False) and _is_named(at):
             yield at, f"{key!r} is named like a secret, and the spec is committed", BY_NAME
+
+
+def _is_named(at: Pointer) -> bool:
+    """Tell whether a key is named like a secret; those of the spec hold the name of a Secret."""
+    *above, key = at.parts
+    if key in NAMES_OF_SECRETS and above[-1:] not in (["variables"], ["labels"], ["annotations"]):
+        return False
+    return names_secret(key)
 
 
 def _is_suspect(stated: Any, at: Pointer) -> bool:
     """Tell at one go whether it is worth to look at every text of a large spec."""
-    entries = [(key, value) for _, key, value in _placed(stated, at)]
-    if any(names_secret(key) for key in {key for key, _ in entries}):
+    entries = list(_placed(stated, at))
+    named = {key for key in {key for _, key, _ in entries} if names_secret(key)}
+    if any(_is_named(place) for place, key, _ in entries if key in named):
         return True
-    return bool(
-        secret_in("\n".join(f"{key}: {value}" if key else f"{value}" for key, value in entries))
-    )
+    return bool(secret_in("\n".join(f"{key}: {value}" for _, key, value in entries)))
 
 
 def _placed(value: Any, at: Pointer) -> Iterator[tuple[Pointer, str, str | int]]:
