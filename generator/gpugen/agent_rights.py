@@ -16,6 +16,24 @@ ADMIN = ("SYS_ADMIN",)
 PLUGIN, DISCOVERY, DAEMON = "device-plugin", "gpu-feature-discovery", "mps-control-daemon"
 MIG_MANAGER, EXPORTER, WORKER = "mig-manager", "dcgm-exporter", "nfd-worker"
 OF_PLUGIN = (PLUGIN, DISCOVERY, DAEMON)  # one image, whose version a spec may choose
+_GPUS = ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_MIG_MONITOR_DEVICES")
+_CONFIG, _NODE, _POD = "CONFIG_FILE", "NODE_NAME", "POD_NAME"
+_OF_MIG_MANAGER = (
+    *(_NODE, _CONFIG, "GPU_CLIENTS_FILE", "DEFAULT_GPU_CLIENTS_NAMESPACE"),
+    *("HOST_ROOT_MOUNT", "HOST_NVIDIA_DIR", "HOST_KUBELET_SYSTEMD_SERVICE"),
+    *("WITH_SHUTDOWN_HOST_GPU_CLIENTS", "WITH_REBOOT", "NVIDIA_VISIBLE_DEVICES"),
+)
+_OF_EXPORTER = (
+    *(_NODE, "HOST_IP", "DCGM_REMOTE_HOSTENGINE_INFO", "NVIDIA_RESOURCE_NAMES"),
+    *(
+        f"DCGM_EXPORTER_{name}"
+        for name in ("LISTEN", "KUBERNETES", "COLLECTORS", "INTERVAL", "WEB_CONFIG_FILE")
+    ),
+    "KUBERNETES_VIRTUAL_GPUS",
+    "DCGM_EXPORTER_KUBERNETES_ENABLE_POD_LABELS",
+    "DCGM_EXPORTER_KUBERNETES_POD_LABEL_ALLOWLIST_REGEX",
+    *_GPUS,
+)
 _SEEN_BY_WORKER = ("/boot", "/etc/os-release", "/lib", "/proc/swaps", "/sys", "/usr/lib")
 
 
@@ -24,8 +42,9 @@ class AgentRights:
     """The most that the pods of one agent have.
 
     image: the component whose image it runs. commands: of its containers, joined by blanks; empty
-    is the image's own. paths: of the host, that it may write; seen: that it may only read. spaces:
-    of the host, by their fields in a pod.
+    is the image's own. environment: names of variables, as some of them name programs to run.
+    paths: of the host, that it may write; seen: that it may only read. spaces: of the host, by
+    their fields in a pod.
     """
 
     name: str
@@ -33,6 +52,7 @@ class AgentRights:
     commands: tuple[str, ...]
     paths: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
     is_privileged: bool = False
     capabilities: tuple[str, ...] = ()
     spaces: tuple[str, ...] = ()
@@ -49,6 +69,7 @@ def agents(spec: ClusterSpec) -> tuple[AgentRights, ...]:
             PLUGIN,
             PLUGIN,
             ("nvidia-device-plugin",),
+            environment=(_CONFIG, "PASS_DEVICE_SPECS", *_GPUS),
             paths=(f"{kubelet}/device-plugins", *mps, "/var/run/cdi"),
             seen=("/",),
             is_privileged=True,  # passDeviceSpecs
@@ -58,6 +79,7 @@ def agents(spec: ClusterSpec) -> tuple[AgentRights, ...]:
             DISCOVERY,
             DISCOVERY,
             ("gpu-feature-discovery",),
+            environment=(_CONFIG, _NODE, _POD, "NAMESPACE", "GFD_SLEEP_INTERVAL", *_GPUS),
             seen=("/sys",),
             capabilities=ADMIN,
             account=DISCOVERY,
@@ -66,6 +88,7 @@ def agents(spec: ClusterSpec) -> tuple[AgentRights, ...]:
             DAEMON,
             DAEMON,
             (DAEMON, f"{DAEMON} mount-shm"),
+            environment=(_CONFIG, *_GPUS),
             paths=mps,
             is_privileged=True,
             spaces=("hostPID",),
@@ -74,6 +97,7 @@ def agents(spec: ClusterSpec) -> tuple[AgentRights, ...]:
             MIG_MANAGER,
             MIG_MANAGER,
             ("",),
+            environment=_OF_MIG_MANAGER,
             paths=("/", "/sys"),
             is_privileged=True,
             spaces=("hostIPC", "hostPID"),
@@ -83,6 +107,7 @@ def agents(spec: ClusterSpec) -> tuple[AgentRights, ...]:
             EXPORTER,
             EXPORTER,
             ("",),
+            environment=_OF_EXPORTER,
             seen=(f"{kubelet}/pod-resources",),
             capabilities=ADMIN,
             spaces=("hostNetwork", "hostPID"),
@@ -90,7 +115,12 @@ def agents(spec: ClusterSpec) -> tuple[AgentRights, ...]:
             may_read_secrets=True,
         ),
         AgentRights(
-            WORKER, "node-feature-discovery", (WORKER,), seen=_SEEN_BY_WORKER, account=WORKER
+            WORKER,
+            "node-feature-discovery",
+            (WORKER,),
+            environment=(_NODE, _POD, "POD_UID"),
+            seen=_SEEN_BY_WORKER,
+            account=WORKER,
         ),
     )
 

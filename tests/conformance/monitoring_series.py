@@ -84,7 +84,11 @@ def cluster(*pools: Any, mode: str = "scrape-config") -> tuple[ClusterSpec, Plan
             "containerToolkit": {"version": "1.20.0"},
         },
         "pools": list(pools),
-        "components": {"prometheus": prometheus, "grafana": {}},
+        "components": {
+            "prometheus": prometheus,
+            "grafana": {},
+            "dcgm-exporter": {"profiling": True},
+        },
     }
     spec, findings = resolve(_scheduled(data), Catalog(), "inventories/watched/cluster.yaml")
     assert spec is not None, findings

@@ -47,9 +47,9 @@ EXPECTED = {
     "gpu-feature-discovery of MIG": ADMINISTRATOR,
     "mps-control-daemon": PRIVILEGED,
     "mig-manager of MIG": PRIVILEGED,
-    "dcgm-exporter": {*PLAIN, "capabilities"},
+    "dcgm-exporter": PLAIN,
     "dcgm-exporter of MIG": {*PLAIN, "capabilities"},
-    "dcgm-exporter by host port": {*PLAIN, "capabilities", "host port"},
+    "dcgm-exporter by host port": {*PLAIN, "host namespaces", "host port"},
 }
 
 
@@ -107,15 +107,15 @@ def test_tokens_only_where_there_are_rights(delivery: Delivery, levels: Api, nam
 def test_options_that_take_and_give_privileges(
     delivery: Delivery, levels: Api, tmp_path: Path
 ) -> None:
-    """Privileges follow options: no profiling, no capability; device specs, all of them."""
+    """Privileges follow options: profiling, a capability; device specs, all of them."""
     options = {
-        "/components/dcgm-exporter": {"profiling": False},
+        "/components/dcgm-exporter": {"profiling": True},
         "/components/device-plugin": {"passDeviceSpecs": True},
     }
     rendered = edited("lab", options, tmp_path)
     delivery.deliver(rendered)
     found = {kind_of(rendered, o): privileges(levels, o) for o in rendered.of_kind("DaemonSet")}
-    assert found["dcgm-exporter"] == PLAIN
+    assert found["dcgm-exporter"] == {*PLAIN, "capabilities"}
     assert found["device-plugin"] == PRIVILEGED - {"host namespaces"}
 
 

@@ -218,6 +218,8 @@ FAULTS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "arguments": (_container(args=["--x"]), "command"),
     "hook": (_container(lifecycle={"preStop": {"exec": {"command": SHELL}}}), "command"),
     "probe": (_container(livenessProbe={"exec": {"command": SHELL}}), "command"),
+    "variable": (_container(env=[{"name": "LD_PRELOAD", "value": "/x.so"}]), "environment"),
+    "variables": (_container(envFrom=[{"configMapRef": {"name": "x"}}]), "environment"),
     "account": (_pod(serviceAccountName="mig-manager"), "service account"),
     "path of the host": (_more("volumes", _root("/etc")), "volume"),
     "root of the host": (_more("volumes", _root("/")), "volume"),

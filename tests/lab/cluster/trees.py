@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -86,6 +87,7 @@ def edited(name: str, changes: Mapping[str, Any], folder: Path) -> Rendered:
     path = folder / "inventories" / name / "cluster.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
+    shutil.copytree(ROOT / "keys", folder / "keys", dirs_exist_ok=True)  # of repositories
     return _rendered(Workspace(folder), path)
 
 

@@ -93,6 +93,7 @@ def _variables(spec: ClusterSpec, rights: tuple[AgentRights, ...]) -> list[dict[
         "label": label,
         "images": table(lambda a: agent_rights.images(spec, a.image)),
         "commands": table(lambda a: a.commands),
+        "environment": table(lambda a: a.environment),
         "accounts": table(lambda a: (a.account, "default") if a.account else ("default",)),
         "paths": table(lambda a: (*a.paths, *a.seen)),
         "seen": table(lambda a: a.seen),
@@ -127,6 +128,10 @@ def _rules(spec: ClusterSpec) -> list[tuple[str, str, str]]:
             f"(c.?command.orValue([]) + c.?args.orValue([])).join(' ') in variables.commands{_MINE}"
             " && !has(c.lifecycle)"
             + "".join(f" && !c.?{kind}Probe.?exec.hasValue()" for kind in _PROBES)
+        ),
+        "environment": everyone.format(
+            "c.?envFrom.orValue([]).size() == 0 && c.?env.orValue([]).all(e, e.name in"
+            f" variables.environment{_MINE})"
         ),
         "service account": f"{known}object.spec.?serviceAccountName.orValue('default') in"
         f" variables.accounts{_MINE}",
