@@ -361,15 +361,21 @@ def _shared(config: Json) -> list[Json]:
     return list(_sharing(config).get("resources", []))
 
 
+def _listens_on_the_node_alone(pod: Json) -> bool:
+    """Tell whether a pod in the host's network takes the node's address, not every interface."""
+    variables = [e for c in pod["containers"] for e in c.get("env", ())]
+    addresses = [e.get("value", "") for e in variables if e["name"].endswith("_LISTEN")]
+    return bool(addresses) and all(text.startswith("[$(HOST_IP)]:") for text in addresses)
+
+
 def privileges(tree: Rendered) -> Iterator[str]:
     """Only those programs are privileged, or see the host, that cannot work without."""
     allowed = {"mig-manager", "mps-control-daemon"}
     for path, item in tree.of_kind(*WORKLOADS).items():
         pod = pod_of(item)
         name = item["spec"]["selector"]["matchLabels"]["app.kubernetes.io/name"]
-        if (pod.get("hostPID") or pod.get("hostIPC") or pod.get("hostNetwork")) and (
-            name not in allowed
-        ):
+        in_network = pod.get("hostNetwork") and not _listens_on_the_node_alone(pod)
+        if (pod.get("hostPID") or pod.get("hostIPC") or in_network) and name not in allowed:
             yield f"{path}: sees the processes or the network of the host"
         for container in [*pod.get("initContainers", []), *pod["containers"]]:
             security = container.get("securityContext", {})
