@@ -358,7 +358,8 @@ def test_our_own_pods_pass_untouched(server: Guarded, name: str) -> None:
             for k, v in template.items()
             if k not in ("serviceAccountName", "priorityClassName")
         }
-        item = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "own"}, "spec": bare}
+        meta = {"name": "own", "labels": workload["spec"]["template"]["metadata"]["labels"]}
+        item = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": bare}
         answer = server.ask(item, space)
         assert (answer.is_good, told(answer)) == (True, []), answer.message
         for key, default in (("runtimeClassName", None), ("schedulerName", "default-scheduler")):
