@@ -269,7 +269,7 @@ def test_the_driver_works_and_survives_updates(life: Life) -> None:
     assert set(seen["enabled"].split()) == {"enabled"}
     assert set(seen["active"].split()) == {"active"}  # of the fabric manager: DRV-08
     assert seen["images"].count("blacklist nouveau") == 2  # the initramfs of every kernel
-    assert json.loads(seen["record"])["packages"] == sorted((*DRIVER, *FABRIC))
+    assert json.loads(seen["record"])["packages"] == sorted((*DRIVER, "libnvcuvid1", *FABRIC))
     assert '"nvidia-"' in seen["updates"]
     for name, version in (("nvidia-open", OLD), ("nvidia-container-toolkit", OLD_TOOLKIT)):
         policy = seen["policy"].partition(f"{name}:")[2]
