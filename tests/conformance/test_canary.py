@@ -21,6 +21,7 @@ import pytest
 from gpugen.catalog import reading, shape
 from gpugen.model.finding import is_fatal
 from gpugen.model.plan import Expression
+from gpugen.model.record import replaced
 from gpugen.pipeline import Workspace
 from gpugen.plan import plan
 from gpugen.render import hosts, inventory, play_parts, render
@@ -269,8 +270,9 @@ def planted(folder: Path, patches: list[Patch]) -> Any:
         variables, own = hosts.group_variables, inventory._own
         patch.setattr(hosts, "group_variables", lambda *args: plant(variables(*args)))
         patch.setattr(inventory, "_own", lambda *args: plant({**own(*args), "note": "x"}))
-        batches = play_parts.Settings((plant("10%"),), become=True)
-        patch.setattr(hosts, "settings_of", lambda _: batches)
+        stated = hosts.settings_of(spec)
+        sizes = (plant("10%"),)
+        patch.setattr(hosts, "settings_of", lambda _: replaced(stated, serial=sizes))
         for module, name, value in patches:
             patch.setattr(module, name, value())
         return render(spec, plan(spec))
