@@ -21,7 +21,6 @@ def main() -> None:
 
     try:
         code = run(sys.argv[1:])
-        _leave_on_signals()  # what is left is to write what is buffered
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     except SystemExit as end:

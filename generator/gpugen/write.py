@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gpugen.errors import GpugenError, NotOursError
 from gpugen.model.tree import Tree
+from gpugen.signals import unwinding
 from gpugen.writing import differences, files
 from gpugen.writing.commit import commit_changes, commit_fresh
 from gpugen.writing.index import INDEX, Index, index_of
@@ -93,7 +94,7 @@ def write(
             with suppress(FileNotFoundError):  # another run is at work
                 if look(wanted, out, cluster, inputs, spec_source).survey.is_clean:
                     return []
-        with files.plain_modes():
+        with files.plain_modes(), unwinding():
             lock.acquire()
             state = look(wanted, out, cluster, inputs, spec_source)
             return _commit(lock, cluster, state, wanted, force=force)
@@ -127,7 +128,7 @@ def prune(
     if lock is None:
         with Lock(out) as own:
             return prune(out, cluster, keep=keep, force=force, lock=own)
-    with _reported(out, cluster), files.plain_modes():
+    with _reported(out, cluster), files.plain_modes(), unwinding():
         with cluster_folder(out, cluster) as root:
             if root is None or not files.is_there(INDEX, root):
                 return []

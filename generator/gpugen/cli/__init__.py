@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from importlib import import_module
 from typing import Any
 
@@ -83,7 +82,6 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run a command line and return its exit code; nothing escapes but a second interrupt."""
-    _stop_by_exceptions()
     try:
         return _run(arguments)
     except (GpugenError, OSError):  # not even the report could be written
@@ -110,18 +108,6 @@ def _run(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the boundary: a bug is told apart from a fault
         return _report_bug(error)
     return result if isinstance(result, int) else ExitCode.DONE
-
-
-def _stop_by_exceptions() -> None:
-    """Let signals unwind the stack, so that a commit that is under way is taken back."""
-    handlers = {signal.SIGTERM: _terminate, signal.SIGINT: signal.default_int_handler}
-    for number, handler in handlers.items():
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, handler)
-
-
-def _terminate(_number: int, _frame: object) -> None:
-    raise SystemExit(int(ExitCode.TERMINATED))
 
 
 def _of_system(error: OSError) -> GpugenError:
