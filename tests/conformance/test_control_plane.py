@@ -167,6 +167,7 @@ NEW_POOL = {
     "hosts": ["gpu-train-[01:02].lab.example"],
 }
 NOTEBOOKS, INFERENCE = "/pools/0", "/pools/1"
+NEW_NAMESPACES, OLD_NAMESPACES = ["gpu-nodes", "gpu-control"], ["gpu-agents", "gpu-controllers"]
 EDITS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "mirror and pull secret": {
@@ -219,8 +220,12 @@ EDITS: dict[str, dict[str, Any]] = {
     "two schedulers": {"/components/scheduler": {"replicas": 2, "weights": {"gpu": 20}}},
     "older Kubernetes": {"/kubernetes/version": "1.35", "/components/scheduler": True},
     "guardrails that refuse": {"/components/guardrails": {"mode": "enforce"}},
-    "other namespaces": {  # in which the last version's guardrails must not refuse our agents
-        "/components/guardrails": {"mode": "enforce"},
+    # The last version's guardrails must not refuse our agents in new namespaces (guardrails.md).
+    "announced namespaces": {
+        "/components/guardrails": {"mode": "enforce", "exemptNamespaces": NEW_NAMESPACES},
+    },
+    "other namespaces": {
+        "/components/guardrails": {"mode": "enforce", "exemptNamespaces": OLD_NAMESPACES},
         "/namespaces": {"agents": "gpu-nodes", "controllers": "gpu-control"},
     },
     "Flux": {"/delivery": {"engine": "flux", "flux": {"sourceRef": {"name": "platform"}}}},

@@ -37,7 +37,8 @@ def shell(
     reader: Callable[[str], Path], tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[Shell]:
     """Return a shell in a copy of the repository's specs, with the page's programs on its path."""
-    shutil.copytree(ROOT / "inventories", tmp_path / "inventories")
+    for name in ("inventories", "keys"):
+        shutil.copytree(ROOT / name, tmp_path / name)
     for path, text in named_blocks(PAGE).items():
         (tmp_path / path).write_text(text, encoding="utf-8")
     tools = tmp_path / "bin"
