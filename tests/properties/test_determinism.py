@@ -96,6 +96,7 @@ def tree_of(root: Path, cluster: str) -> dict[str, bytes]:
 def home(tmp_path: Path, cluster: str, spec: dict[str, Any]) -> Path:
     """Write a spec and the examples' layers into a repository of its own."""
     shutil.copytree(ROOT / "inventories" / "_layers", tmp_path / "inventories" / "_layers")
+    shutil.copytree(ROOT / "keys", tmp_path / "keys")
     folder = tmp_path / "inventories" / cluster
     folder.mkdir()
     (folder / "cluster.yaml").write_text(to_yaml(spec))
