@@ -147,9 +147,9 @@ CONTEXTS: dict[str, dict[str, Any]] = {  # where some keys have nothing to act u
     "all-clients": {"/pools": [RICH["pools"][2]], "/deviceListStrategy": "cdi-cri"},
     "whole": {"/pools": [RICH["pools"][3]], "/access": {}},
 }
-RESTATED = {  # off already there, or only judged there
+RESTATED = {  # off or on already there, or only judged there
     *("components/runtime-class", "kubernetes/version", "pools/[]/host/driver/method"),
-    "pools/[]/mig/manager",
+    *("pools/[]/mig/manager", "components/dcgm-exporter/profiling"),
 }
 
 
