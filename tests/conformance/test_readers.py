@@ -235,7 +235,8 @@ def test_kube_scheduler(reader: Find, tmp_path: Path, weight: int, code: int) ->
         """,
     )
     written = tmp_path / "written.yaml"
-    answer = call(reader("kube-scheduler"), "--config", path, "--write-config-to", written)
+    flags = ("--secure-port=0", "--config", path, "--write-config-to", written)
+    answer = call(reader("kube-scheduler"), *flags)
     assert answer.returncode == code, answer.stderr
     assert written.exists() is (code == 0)
     assert code == 0 or "weight" in answer.stderr

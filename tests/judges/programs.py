@@ -180,7 +180,10 @@ def scheduler(tree: Rendered, reader: Find, folder: Path) -> Iterator[str]:
             file.write_text(yaml.safe_dump(stated))
             done = folder / "done.yaml"
             code, said = call(
-                reader("kube-scheduler"), f"--config={file}", f"--write-config-to={done}"
+                reader("kube-scheduler"),
+                f"--config={file}",
+                "--secure-port=0",
+                f"--write-config-to={done}",
             )
             if code:
                 yield f"{path} {key}: {said.strip()[-300:]}"

@@ -33,6 +33,7 @@ NOWHERE = {  # what guardrails answer in every mode
         },
     },
 }
+POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 CAME_OF_IT = (
     ("nfd.k8s-sigs.io/v1alpha1", "NodeFeature"),
     ("apps/v1", "ReplicaSet"),
@@ -51,6 +52,7 @@ class Delivery:
         self._crds = crds
         self.applied: dict[tuple[str, ...], Item] = {}
         self._namespaces: set[str] = set()  # that are known to exist
+        self._canaries = 0
 
     def deliver(self, rendered: Rendered) -> dict[str, Object]:
         """Apply a whole tree to a cluster of its distribution, and prune what it does not have."""
@@ -66,12 +68,15 @@ class Delivery:
         for wave in dict.fromkeys(item.wave for item in items):
             batch = [item for item in items if item.wave == wave]
             self.prepare(item.object for item in batch)
+            is_judged_anew = any(self._changes_policies(item) for item in batch)
             for item in batch:
                 result[item.path] = self.api.apply(item.object, item.text)
                 self.applied[item.identity] = item
             self.wait_for_definitions(
                 item.object for item in batch if item.object["kind"] == "CustomResourceDefinition"
             )
+            if is_judged_anew:
+                self._wait_for_policies()
         return result
 
     def prune(self, items: Sequence[Item]) -> list[Item]:
@@ -103,6 +108,27 @@ class Delivery:
                     f"{self.api.folder(*kind, meta.get('namespace', ''))}/{meta['name']}"
                 )
         wait_until("empty cluster", lambda: not self.api.items("/api/v1/pods"))
+
+    def _changes_policies(self, item: Item) -> bool:
+        before = self.applied.get(item.identity)
+        is_new = before is None or before.object != item.object
+        return is_new and item.object["kind"] in (POLICY, BINDING)
+
+    def _wait_for_policies(self) -> None:
+        """Wait until the server judges by the policies that it has now.
+
+        It reads them anew with a delay, all in the order in which they came: a later one that
+        answers says that the earlier ones do. Argo CD lets two seconds pass between waves for this.
+        """
+        self._canaries += 1
+        meta = {"name": f"canary-{self._canaries}", "namespace": "default"}
+        canary = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+        policy, binding = guard(canary)
+        self.api.apply(policy)
+        self.api.apply(binding)
+        wait_until("policies", lambda: not self.api.try_apply(canary, dryRun="All").is_good)
+        for item in (binding, policy):
+            self.api.delete(self.api.path(item))
 
     def _is_unguarded(self) -> bool:
         """Tell whether no policy of ours answers any more: the server forgets them with a delay."""
@@ -156,6 +182,25 @@ class Delivery:
         self._namespaces.add(name)
         if name and self.api.find(f"/api/v1/namespaces/{name}") is None:
             self.api.post("/api/v1/namespaces", {"metadata": {"name": name}})
+
+
+def guard(item: Object) -> tuple[Object, Object]:
+    """Return a policy that refuses one ConfigMap, and its binding."""
+    name = item["metadata"]["name"]
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "resources": ["configmaps"],
+        "operations": ["CREATE"],
+        "resourceNames": [name],
+    }
+    head = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": name}}
+    policy = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "false"}],
+    }
+    binding = {"policyName": name, "validationActions": ["Deny"]}
+    return {**head, "kind": POLICY, "spec": policy}, {**head, "kind": BINDING, "spec": binding}
 
 
 def definition_of(text: str) -> Object:
