@@ -20,19 +20,6 @@ RUNTIME_CLASS = {  # as distributions bring it that have one of their own
     "metadata": {"name": "nvidia"},
     "handler": "nvidia",
 }
-_ASKS = {"limits": {"nvidia.com/no-cluster-has-this": "1"}}
-NOWHERE = {  # what guardrails answer in every mode
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "nowhere", "namespace": "default"},
-    "spec": {
-        "selector": {"matchLabels": {"app": "nowhere"}},
-        "template": {
-            "metadata": {"labels": {"app": "nowhere"}},
-            "spec": {"containers": [{"name": "n", "image": "n", "resources": _ASKS}]},
-        },
-    },
-}
 POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 CAME_OF_IT = (
     ("nfd.k8s-sigs.io/v1alpha1", "NodeFeature"),
@@ -97,7 +84,7 @@ class Delivery:
         had_policies = any("AdmissionPolicy" in identity[1] for identity in self.applied)
         self.prune([])
         if had_policies:
-            wait_until("end of the policies", self._is_unguarded)
+            self._wait_for_policies()
         self.api.delete(self.api.path(RUNTIME_CLASS))
         for kind in CAME_OF_IT:
             if not self.api.serves(*kind):
@@ -126,14 +113,9 @@ class Delivery:
         policy, binding = guard(canary)
         self.api.apply(policy)
         self.api.apply(binding)
-        wait_until("policies", lambda: not self.api.try_apply(canary, dryRun="All").is_good)
+        wait_until("policies", lambda: POLICY in self.api.try_apply(canary, dryRun="All").message)
         for item in (binding, policy):
             self.api.delete(self.api.path(item))
-
-    def _is_unguarded(self) -> bool:
-        """Tell whether no policy of ours answers any more: the server forgets them with a delay."""
-        answer = self.api.try_apply(NOWHERE, dryRun="All")
-        return answer.is_good and not answer.warnings
 
     def prepare(self, objects: Iterable[Object]) -> None:
         """Bring what others own: CRDs of custom resources, namespaces that are not ours."""
