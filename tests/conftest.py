@@ -10,16 +10,16 @@ from typing import Any, NoReturn
 import pytest
 from hypothesis import settings
 
-from cases import Cases
-from readers import crd, golang, programs
-from readers import crds as crd_sets
-from readers.table import Group, table
+from support.cases import Cases
+from support.upstream import crd, golang, programs
+from support.upstream import crds as crd_sets
+from support.upstream.table import Group, table
 
 # Time limits belong to benchmarks; in CI the same examples are drawn every time.
 settings.register_profile("gpugen", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("gpugen")
 
-HOW = "python tests/readers/build.py"
+HOW = "python tests/support/upstream/build.py"
 COUNTER = "cases"  # name of the plugin
 
 
@@ -99,6 +99,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Keep the tests of a group on one worker, where ``--dist loadgroup`` asks for it."""
     if config.getvalue("dist") != "loadgroup":
         return None
-    from groups import ByGroup
+    from support.groups import ByGroup
 
     return ByGroup(config, log)

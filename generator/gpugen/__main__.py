@@ -14,7 +14,7 @@ import sys
 def main() -> None:
     """Run the command line and leave with its exit code."""
     _leave_on_signals()
-    from gpugen import streams
+    from gpugen.cli import streams
 
     streams.guard()
     from gpugen.cli import run

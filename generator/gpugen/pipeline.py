@@ -9,14 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gpugen import assets, specs
+from gpugen import assets
 from gpugen.catalog import Catalog
-from gpugen.load import Document, Reader, load
+from gpugen.load import Document, Reader, load, specs
+from gpugen.load.specs import INVENTORIES, SPEC, Seen
 from gpugen.model.finding import ROOT, Finding, is_fatal
 from gpugen.model.record import NOTHING, record
 from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
-from gpugen.specs import INVENTORIES, SPEC, Seen
 
 
 @record
@@ -122,8 +122,8 @@ class Workspace:
 
     def _keys(self, spec: ClusterSpec) -> tuple[dict[str, bytes], list[Finding]]:
         """Read the repository keys that the spec names."""
-        from gpugen import key_files
-        from gpugen.package_sources import package_sources
+        from gpugen.catalog.packages import package_sources
+        from gpugen.checks import key_files
 
         assert self.root is not None
         keys: dict[str, bytes] = {}
@@ -150,12 +150,12 @@ class Workspace:
         return digest.hexdigest()
 
     def build(self, outcome: Outcome) -> Tree:
-        """Plan and render a spec that has no errors."""
-        from gpugen.plan import plan
+        """Assembly and render a spec that has no errors."""
+        from gpugen.assemble import assemble
         from gpugen.render import render
 
         assert outcome.spec is not None
-        tree = render(outcome.spec, plan(outcome.spec))
+        tree = render(outcome.spec, assemble(outcome.spec))
         for path, key in outcome.keys.items():
             tree.add(f"ansible/files/{path}", key)
         return tree

@@ -28,11 +28,11 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "generator")]
 
-from commands import gpugen  # noqa: E402
-from gpugen.yaml_text import to_yaml  # noqa: E402
-from lab.hosts.machine import Machine  # noqa: E402
-from lab.hosts.plays import Checkout, Run, spec  # noqa: E402
-from lab.hosts.room import Room  # noqa: E402
+from gpugen.text.yaml_text import to_yaml  # noqa: E402
+from support.commands import gpugen  # noqa: E402
+from support.lab.nodes.machine import Machine  # noqa: E402
+from support.lab.nodes.plays import Checkout, Run, spec  # noqa: E402
+from support.lab.nodes.room import Room  # noqa: E402
 
 POOLS = 20
 AT_ONCE = {"gpugen_serial": "100%"}

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+
 WRITER = """
 import os, pickle, sys
 files = pickle.load(open(sys.argv[1], "rb"))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from gpugen.model.tree import Tree
 from gpugen.write import Lock, compare, write
-from gpugen.writing.files import folders_of
+from gpugen.write.files import folders_of
 
 ROUNDS = 3
 INPUTS = "0" * 64

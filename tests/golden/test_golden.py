@@ -12,8 +12,8 @@ import pytest
 from gpugen import write
 from gpugen.model.finding import is_fatal
 from gpugen.pipeline import Workspace
+from support import ROOT
 
-ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 ROOTS = [root for root in (ROOT, HERE) if (root / "inventories").is_dir()]
 CASES = [(root, name) for root in ROOTS for name in Workspace(root).clusters()]

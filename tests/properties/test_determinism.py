@@ -16,9 +16,9 @@ import yaml
 
 from gpugen.model.finding import is_fatal
 from gpugen.pipeline import Workspace
-from gpugen.yaml_text import to_yaml
+from gpugen.text.yaml_text import to_yaml
+from support import ROOT
 
-ROOT = Path(__file__).parents[2]
 CLUSTERS = Workspace(ROOT).clusters()
 WITHOUT_NATIVE = """
 import sys

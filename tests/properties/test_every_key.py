@@ -9,9 +9,9 @@ import pytest
 
 from gpugen.model.finding import Finding, Pointer, is_fatal
 from gpugen.model.tree import Tree
-from gpugen.validation.combined import combined_schema
-from gpugen.validation.keys import ITEMS, keys_of, places
-from rich import RICH, changed, judged
+from gpugen.validate.combined import combined_schema
+from gpugen.validate.keys import ITEMS, keys_of, places
+from support.rich import RICH, changed, judged
 
 Judgement: TypeAlias = tuple[Tree | None, list[Finding]]
 

@@ -9,9 +9,9 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpugen import mig
 from gpugen.catalog import Catalog
-from gpugen.mig import Placement, Refusal, RefusalCode
+from gpugen.gpu import mig
+from gpugen.gpu.mig import Placement, Refusal, RefusalCode
 from gpugen.model.catalog import MigGeometry, MigProfile
 
 CATALOG = Catalog()

@@ -9,15 +9,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from gpugen.reading.careful import CarefulReader
-from gpugen.reading.faults import Faults
-from gpugen.reading.flow import NotPlainError
-from gpugen.reading.marks import ROOT_MARK, Marks, Notes
-from gpugen.reading.plain import read_plain
-from gpugen.reading.scalars import DoubtfulError
-from gpugen.reading.source import Source
-from gpugen.reading.text import decode
-from gpugen.yaml_text import to_yaml
+from gpugen.load.careful import CarefulReader
+from gpugen.load.faults import Faults
+from gpugen.load.flow import NotPlainError
+from gpugen.load.marks import ROOT_MARK, Marks, Notes
+from gpugen.load.plain import read_plain
+from gpugen.load.scalars import DoubtfulError
+from gpugen.load.source import Source
+from gpugen.load.text import decode
+from gpugen.text.yaml_text import to_yaml
 
 INDENTS = st.sampled_from(["", "", "  ", "  ", "    ", "      ", " ", "   "])
 WORDS = st.sampled_from(

@@ -13,16 +13,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from commands import Answer, gpugen
-from gpugen.conform import fault
+from gpugen.assemble import assemble
+from gpugen.kube.conform import fault
 from gpugen.model.finding import is_fatal
 from gpugen.pipeline import Workspace
-from gpugen.plan import plan
 from gpugen.report import rows
 from gpugen.resolve import resolve
-from gpugen.yaml_text import to_yaml
-from rich import RICH, catalog, judged
-from strategies import ANY, hosts_of, spec, specs
+from gpugen.text.yaml_text import to_yaml
+from support import ROOT
+from support.commands import Answer, gpugen
+from support.rich import RICH, catalog, judged
+from support.strategies import ANY, hosts_of, spec, specs
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 PIECES = ["{", "}", "[", "]", ":", ": ", ",", "- ", "\n", "  ", "\t", "#", "&a ", "*a", "!x ", "'"]
@@ -58,7 +59,7 @@ def test_a_valid_spec_is_accepted_and_rendered(data: dict[str, Any], order: rand
 def test_every_object_of_a_valid_spec_is_one_of_the_api(data: dict[str, Any]) -> None:
     resolved, _ = resolve(data, catalog(), "inventories/drawn/cluster.yaml")
     assert resolved is not None
-    for placed in plan(resolved).objects:
+    for placed in assemble(resolved).objects:
         assert not fault(placed.object), placed.object["metadata"]["name"]
 
 
@@ -145,7 +146,7 @@ def test_a_broken_spec_is_explained(folder: Path, data: dict[str, Any]) -> None:
 def test_a_broken_file_is_explained(
     folder: Path, cluster: str, edits: list[tuple[int, int, str]]
 ) -> None:
-    path = Path(__file__).parents[2] / "inventories" / cluster / "cluster.yaml"
+    path = ROOT / "inventories" / cluster / "cluster.yaml"
     text = path.read_text("utf-8")
     for place, length, piece in edits:
         at = place % len(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
@@ -13,11 +12,12 @@ from hypothesis import strategies as st
 from gpugen.load import load
 from gpugen.model.finding import Pointer
 from gpugen.validate import validate
-from gpugen.validation.combined import combined_schema
-from gpugen.validation.judge import errors, native_verdict
-from gpugen.validation.keys import places
+from gpugen.validate.combined import combined_schema
+from gpugen.validate.engines import errors, native_verdict
+from gpugen.validate.keys import places
+from support import TESTS
 
-BASE = Path(__file__).parent.parent / "data" / "hostile" / "base.yaml"
+BASE = TESTS / "data" / "hostile" / "base.yaml"
 
 
 @cache

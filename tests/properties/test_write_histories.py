@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gpugen.errors import NotOursError
 from gpugen.write import compare, orphans, prune
-from trees import INPUTS, is_current, names, render, snapshot, stamps, tree_of
+from support.trees import INPUTS, is_current, names, render, snapshot, stamps, tree_of
 
 PATHS = ["a", "b", "a/x", "a/y", "b/x/y", "b/x", "c/d/e", "c/d/f"]
 TEXTS = ["", "1\n", "2\n"]

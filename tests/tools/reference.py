@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path
 
 import click
 
@@ -19,8 +18,10 @@ from gpugen.cli import COMMANDS, main
 from gpugen.cli.explain import Explanation, findings
 from gpugen.cli.fields import Field, facts, fields
 
-DOCS = Path(__file__).parents[2] / "docs"
-CASES = Path(__file__).parents[1] / "checks"
+ROOT = Path(__file__).parents[2]
+
+DOCS = ROOT / "docs"
+CASES = ROOT / "tests" / "checks"
 MARK = "<!-- From here on written by tests/tools/reference.py; change the code, not this. -->\n"
 GENERIC = ("resources", "annotations")  # alike in every component
 

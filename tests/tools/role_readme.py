@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-ROLES = Path(__file__).parents[2] / "roles"
+ROOT = Path(__file__).parents[2]
+
+ROLES = ROOT / "roles"
 HEAD = "<!-- Written by tests/tools/role_readme.py from meta/argument_specs.yml; edit that. -->\n"
 TABLE = ["| variable | type | default | meaning |", "| --- | --- | --- | --- |"]
 

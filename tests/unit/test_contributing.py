@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from documents import ROOT, named_blocks
 from gpugen.model.finding import Pointer
-from specs import MINIMAL
+from support.documents import ROOT, named_blocks
+from support.specs import MINIMAL
 
 PAGE = "CONTRIBUTING.md"
 COMPONENT = "generator/gpugen/components/gpu_quota"

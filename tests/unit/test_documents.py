@@ -10,14 +10,14 @@ import click
 import pytest
 import yaml
 
-from documents import PAGES, ROOT, agrees, blocks, prose, text_of
 from gpugen import __version__
 from gpugen.catalog import Catalog
 from gpugen.cli import COMMANDS, main
 from gpugen.errors import ExitCode
-from gpugen.model.plan import Wave
+from gpugen.model.assembly import Wave
 from gpugen.pipeline import Workspace
 from gpugen.validate import validate
+from support.documents import PAGES, ROOT, agrees, blocks, prose, text_of
 from tools import reference
 
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]

@@ -22,7 +22,7 @@ from gpugen.model.catalog import (
     Release,
 )
 from gpugen.model.finding import Finding
-from gpugen.versions import UPGRADE, newer_words, newest_before
+from gpugen.text.versions import UPGRADE, newer_words, newest_before
 
 if TYPE_CHECKING:
     from gpugen.catalog.user import UserCatalog

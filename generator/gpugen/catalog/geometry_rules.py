@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from gpugen.mig.names import meant_profile, memory_gb
+from gpugen.model.mig_profile import meant_profile, memory_gb
 
 Row: TypeAlias = Mapping[str, Any]
 Contradiction: TypeAlias = tuple[tuple[str | int, ...], str]  # where in the row, what

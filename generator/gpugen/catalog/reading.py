@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "data"
 FOLDERS = {  # section of a user's file -> folder of our rows
     "gpus": "gpus",
     "migGeometries": "mig",

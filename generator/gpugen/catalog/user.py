@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 from gpugen.catalog import reading, shape
 from gpugen.catalog.geometry_rules import contradictions
 from gpugen.catalog.words import fault
+from gpugen.load.faults import MAX_BYTES
+from gpugen.load.source import Source, read_bytes
 from gpugen.model.finding import MOST_OF_A_KIND, ROOT, Finding, Location
-from gpugen.reading.faults import MAX_BYTES
-from gpugen.reading.source import Source, read_bytes
 
 Rows: TypeAlias = dict[str, dict[str, dict[str, Any]]]  # section -> id -> row
 Steps: TypeAlias = tuple[str | int, ...]

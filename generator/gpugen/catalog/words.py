@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gpugen.load.syntax_words import Words
 from gpugen.model.finding import Finding, Location, Pointer
-from gpugen.reading.syntax_words import Words
 
 FAULTS: dict[str, Words] = {
     "catalog-file-name": Words(

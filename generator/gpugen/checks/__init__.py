@@ -96,8 +96,8 @@ def discover() -> tuple[Check, ...]:
     """Find every check in this folder and in the components' ``checks.py``, sorted by id."""
     here = Path(__file__).parent
     modules = [f"gpugen.checks.{p.stem}" for p in sorted(here.glob("*.py")) if p.stem != "__init__"]
-    folders = sorted(here.parent.glob("components/*/checks.py"))
-    modules += [f"gpugen.components.{p.parent.name}.checks" for p in folders]
+    of_components = here.parent.glob("components/*/*/checks.py")
+    modules += [f"gpugen.components.{p.parts[-3]}.{p.parts[-2]}.checks" for p in of_components]
     found = [
         value
         for module in modules

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
-from gpugen.host_addresses import is_number, leads_somewhere, not_a_hosts, target
+from gpugen.hosts.addresses import is_number, leads_somewhere, not_a_hosts, target
 from gpugen.model.access import Ssh
 from gpugen.model.spec import ClusterSpec, HostLine
 

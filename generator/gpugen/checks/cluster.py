@@ -8,7 +8,7 @@ from gpugen.checks import Problem, check
 from gpugen.model.catalog import Distribution
 from gpugen.model.finding import ROOT, Severity
 from gpugen.model.spec import ClusterSpec
-from gpugen.spelling import nearest
+from gpugen.text.spelling import nearest
 
 
 @check("kubernetes-version-end-of-life", severity=Severity.WARNING)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
-from gpugen.host_places import host_setting
+from gpugen.hosts.places import host_setting
 from gpugen.model.driver import DriverMethod, KernelModules
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec, NodePool
-from gpugen.versions import UPGRADE, is_older, newer_words
+from gpugen.text.versions import UPGRADE, is_older, newer_words
 
 OPEN_ONLY_BRANCH = 620  # install guide v620: no proprietary flavour any more
 FAMILIES = ("debian", "redhat")  # of packages that the host roles install

@@ -6,19 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from gpugen import host_ranges
 from gpugen.checks import Problem, check
 from gpugen.checks.addresses import host_lines
 from gpugen.checks.mig_names import LABEL_LIMIT
-from gpugen.host_addresses import DNS_NAME, LABEL, not_a_hosts, parsed
-from gpugen.host_ranges import RangeError, node_name
-from gpugen.inventory_names import (
-    ALL_HOSTS,
-    CONTROL_HOST,
-    CONTROL_PLANE,
-    OF_ANSIBLE,
-    pool_group,
-)
+from gpugen.hosts.addresses import DNS_NAME, LABEL, not_a_hosts, parsed
+from gpugen.hosts.names import ALL_HOSTS, CONTROL_HOST, CONTROL_PLANE, OF_ANSIBLE, pool_group
+from gpugen.hosts.ranges import MOST, RangeError, count, node_name
 from gpugen.model.finding import Pointer
 from gpugen.model.spec import ClusterSpec, HostLine
 
@@ -34,16 +27,16 @@ def ranges(spec: ClusterSpec) -> Iterator[Problem]:
     total = 0
     for line in host_lines(spec):
         try:
-            total += host_ranges.count(line.pattern)
+            total += count(line.pattern)
         except RangeError as fault:
             hint = "write it low to high, with as many digits on both sides, such as [01:16]"
             if "most" in str(fault):
                 hint = "look for a digit too many"
             yield _name_of(line, spec), str(fault), hint
-    if total > host_ranges.MOST:
+    if total > MOST:
         yield (
             spec.at / "pools",
-            f"the spec names {total} hosts; one cluster has at most {host_ranges.MOST}",
+            f"the spec names {total} hosts; one cluster has at most {MOST}",
             "look for a range that runs too far",
         )
 

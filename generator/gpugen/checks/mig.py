@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from gpugen import mig
 from gpugen.checks import Problem, check
-from gpugen.devices import geometries, plugin_version
+from gpugen.gpu import mig
+from gpugen.gpu.devices import geometries, plugin_version
 from gpugen.model.catalog import MigGeometry
 from gpugen.model.spec import ClusterSpec, MigEntry, MigStrategy, NodePool
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen import mig
 from gpugen.checks import Problem, check
-from gpugen.host_places import host_setting
+from gpugen.gpu import mig
+from gpugen.hosts.places import host_setting
 from gpugen.model.catalog import MigGeometry
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec, NodePool
-from gpugen.versions import is_older, parts
+from gpugen.text.versions import is_older, parts
 
 
 @check("mig-needs-newer-driver", "GG-11")

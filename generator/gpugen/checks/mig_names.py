@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen import mig
 from gpugen.checks import Problem, check
 from gpugen.checks.mig import cut_entries, is_known
-from gpugen.devices import plugin_version
+from gpugen.gpu import mig
+from gpugen.gpu.devices import plugin_version
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec, MigStrategy, NodePool
 

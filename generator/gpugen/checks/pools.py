@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
-from gpugen.host_places import host_setting
+from gpugen.hosts.places import host_setting
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gpugen.catalog.packages import is_dnf, needs_driver_source, package_sources
 from gpugen.checks import Problem, check
-from gpugen.host_places import DEFAULTS, host_setting
+from gpugen.hosts.places import DEFAULTS, host_setting
 from gpugen.model.driver import DriverMethod, Repository
 from gpugen.model.finding import Pointer, Severity
 from gpugen.model.spec import ClusterSpec, NodePool
-from gpugen.package_sources import is_dnf, needs_driver_source, package_sources
 
 FORMS = ("driver", "containerToolkit")
 KNOWN = "repositories: vendor"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpugen.checks import Problem, check
-from gpugen.credentials import names_secret, secret_in
 from gpugen.model.finding import Pointer
 from gpugen.model.spec import ClusterSpec
+from gpugen.text.credentials import names_secret, secret_in
 
 HINT = "take it out and revoke it; the spec holds names of secrets only"
 NAMES_OF_SECRETS = ("scrapeSecret", "secret")  # keys of the spec, outside of free mappings

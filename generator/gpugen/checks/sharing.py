@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen import mig
 from gpugen.checks import Problem, check
-from gpugen.devices import WHOLE_GPU, count_devices, plugin_version
+from gpugen.gpu import mig
+from gpugen.gpu.devices import WHOLE_GPU, count_devices, plugin_version
+from gpugen.gpu.prediction import SHARED_SUFFIX
 from gpugen.model.spec import ClusterSpec, MigStrategy, NodePool, SharingMode
-from gpugen.resources import SHARED_SUFFIX
-from gpugen.versions import parts
+from gpugen.text.versions import parts
 
 VOLTA = (7, 0)
 MPS_MAY_GRANT_SEVERAL = (0, 20, 0)  # device plugin in which failRequestsGreaterThanOne may be false

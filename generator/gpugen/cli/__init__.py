@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from gpugen.cli.streams import StreamError
 from gpugen.errors import ExitCode, GpugenError
-from gpugen.streams import StreamError
 
 COMMANDS = {
     "init": "Write a starter repository: a spec, editor, pre-commit and CI files.",
@@ -112,7 +112,7 @@ def _run(arguments: list[str]) -> int:
 
 def _of_system(error: OSError) -> GpugenError:
     """Word what the system refused where nobody expected it, such as a name that is too long."""
-    from gpugen.spelling import shown
+    from gpugen.text.spelling import shown
 
     name = f": {shown(error.filename)}" if isinstance(error.filename, str) else ""
     return GpugenError(f"{error.strerror or type(error).__name__}{name}")
@@ -121,15 +121,15 @@ def _of_system(error: OSError) -> GpugenError:
 def _show(error: click.ClickException) -> None:
     from io import StringIO
 
-    from gpugen.credentials import masked_line
+    from gpugen.text.credentials import masked_line
 
     error.show(file=(said := StringIO()))
     click.echo(masked_line(said.getvalue()), err=True, nl=False)
 
 
 def _report(error: GpugenError) -> int:
-    from gpugen.credentials import masked
     from gpugen.report import printable
+    from gpugen.text.credentials import masked
 
     if isinstance(error, StreamError) and error.is_quiet:
         return error.exit_code

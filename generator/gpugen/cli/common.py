@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from gpugen.errors import GpugenError, UsageError
+from gpugen.load.specs import HIDDEN, INVENTORIES, SPEC
 from gpugen.model.finding import Changed, Finding, Severity, is_fatal
 from gpugen.pipeline import Outcome, Workspace, find_root
-from gpugen.specs import HIDDEN, INVENTORIES, SPEC
 
 FOR_PEOPLE = ("text", "github")  # forms that go to stderr
 F = TypeVar("F", bound=Callable[..., Any])
@@ -152,7 +152,7 @@ def has_errors(
 
 def compare_fleet(outcomes: Sequence[Outcome], workspace: Workspace) -> None:
     """Add to the outcomes what clusters of this repository share and must not."""
-    from gpugen import fleet
+    from gpugen.checks import fleet
 
     ours = {o.path.resolve(): o for o in outcomes if workspace.owns(o.path)}
     if len(ours) < 2 or workspace.root is None:

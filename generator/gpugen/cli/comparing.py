@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from gpugen import departures, specs, write
+from gpugen import write
+from gpugen.changes import departures
 from gpugen.errors import GpugenError
+from gpugen.load import specs
 from gpugen.model.finding import Changed, Finding
 from gpugen.model.record import NOTHING, record
 from gpugen.pipeline import Outcome, Workspace

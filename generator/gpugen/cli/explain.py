@@ -13,12 +13,12 @@ import click
 
 from gpugen.cli.common import complete_clusters, open_workspace, root_option
 from gpugen.cli.fields import Field, facts, fields, flow
-from gpugen.credentials import masked, masked_lines
 from gpugen.errors import ExitCode, UsageError
 from gpugen.load import Document, Origin
 from gpugen.model.finding import ROOT, Pointer, Severity
 from gpugen.model.record import record
 from gpugen.pipeline import Workspace
+from gpugen.text.credentials import masked, masked_lines
 
 
 @record
@@ -65,7 +65,8 @@ def _unknown_subject(subject: str, clusters: Sequence[str]) -> UsageError:
 
 def findings() -> dict[str, Explanation]:
     """Return id -> explanation of everything that a finding can say, sorted by id."""
-    from gpugen import checks, explanations
+    from gpugen import checks
+    from gpugen.report import explanations
 
     weights = dict.fromkeys(explanations.WARNINGS, Severity.WARNING)
     found = {
@@ -115,7 +116,7 @@ def _explain_value(workspace: Workspace, cluster: str, path: str) -> None:
     """
     from gpugen.cli.common import print_findings, spec_paths
     from gpugen.load import load
-    from gpugen.yaml_text import to_yaml
+    from gpugen.text.yaml_text import to_yaml
 
     (file,) = spec_paths(workspace, [cluster])
     boundary = workspace.root if workspace.root else file.parent

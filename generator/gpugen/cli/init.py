@@ -9,7 +9,7 @@ import click
 
 from gpugen.catalog import Catalog, UnknownRow
 from gpugen.errors import ExitCode, GpugenError, UsageError
-from gpugen.spelling import quoted
+from gpugen.text.spelling import quoted
 
 EXAMPLE = "gpugen @ git+https://git.example/gpugen@<commit>"
 LEFT_OUT = (
@@ -44,9 +44,9 @@ def command(
     Example: gpugen init gpu --cluster train --model h100-sxm5-80gb --count 8
     """
     from gpugen.cli.schema import editor_schema
+    from gpugen.cli.starter import INSTALLING, files, starter
+    from gpugen.cli.starter.installed import fault, installed
     from gpugen.resolve import root_schema
-    from gpugen.starter import INSTALLING, files, starter
-    from gpugen.starter.installed import fault, installed
 
     defs = root_schema()["$defs"]
     for value, kind in ((cluster, "clusterName"), (hosts, "hostPattern")):

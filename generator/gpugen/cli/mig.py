@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from gpugen import mig
 from gpugen.catalog import UnknownRow
 from gpugen.cli.common import open_workspace, root_option
 from gpugen.errors import ExitCode, UsageError
+from gpugen.gpu import mig
 from gpugen.model.catalog import MigGeometry
 
 MOST_GPUS = 16  # of a node

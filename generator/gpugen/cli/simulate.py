@@ -65,17 +65,17 @@ def command(
 
 def _nodes(spec: ClusterSpec, most: int | None) -> Iterator[tuple[str, str]]:
     """Yield the name and the YAML text of every node."""
-    from gpugen.plan import plan
-    from gpugen.simulate import nodes
-    from gpugen.yaml_text import to_yaml
+    from gpugen.assemble import assemble
+    from gpugen.render.simulation import nodes
+    from gpugen.text.yaml_text import to_yaml
 
-    for node in nodes(spec, plan(spec), most):
+    for node in nodes(spec, assemble(spec), most):
         yield node["metadata"]["name"], to_yaml(node)
 
 
 def _print(spec: ClusterSpec, files: dict[str, str], *, with_stages: bool) -> None:
     from gpugen.kube import header
-    from gpugen.simulate import stages
+    from gpugen.render.simulation import stages
 
     texts = [*([stages()] if with_stages else []), *files.values()]
     click.echo(header(spec) + "---\n".join(texts), nl=False)
@@ -118,8 +118,8 @@ def _write(
 
 def _tree(spec: ClusterSpec, files: dict[str, str], *, with_stages: bool) -> Tree:
     from gpugen.kube import header
-    from gpugen.simulate import stages
-    from gpugen.yaml_text import to_yaml
+    from gpugen.render.simulation import stages
+    from gpugen.text.yaml_text import to_yaml
 
     head = header(spec)
     kustomization = {

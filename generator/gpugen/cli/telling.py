@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from gpugen import departures, write
+from gpugen import write
+from gpugen.changes import departures
 from gpugen.cli.comparing import FOREIGN, WITHOUT_SPEC, Comparison, told
 from gpugen.model.finding import Changed, Finding, Location, Severity
-from gpugen.spelling import printable
+from gpugen.text.spelling import printable
 
 HOSTS_HALF = "ansible/"
 REMOVAL = "ansible/remove.yml"

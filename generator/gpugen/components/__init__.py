@@ -1,4 +1,4 @@
-"""Components: one folder each; what the spec switches on and what it adds to the plan."""
+"""Components: a folder each, in families; what the spec switches on and what it adds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from gpugen.model.plan import Contribution
+from gpugen.model.assembly import Contribution
 from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec
 
@@ -34,21 +34,21 @@ class Component:
 
 
 @cache
+def folders() -> Mapping[str, Path]:
+    """Return the folder of every component, sorted by name; the folder above is its family."""
+    found = (path.parent for path in FOLDER.glob("*/*/__init__.py"))
+    return {f.name.replace("_", "-"): f for f in sorted(found, key=lambda f: f.name)}
+
+
 def names() -> tuple[str, ...]:
-    """List all components, sorted; a folder with an ``__init__.py`` is one."""
-    return tuple(
-        sorted(
-            folder.name.replace("_", "-")
-            for folder in FOLDER.iterdir()
-            if (folder / "__init__.py").is_file()
-        )
-    )
+    """List all components, sorted."""
+    return tuple(folders())
 
 
 @cache
 def options_schema(name: str) -> dict[str, Any] | None:
     """Read what may stand under ``components.<name>``; None: the spec cannot mention it."""
-    path = FOLDER / name.replace("-", "_") / "options.schema.json"
+    path = folders()[name] / "options.schema.json"
     if not path.is_file():
         return None
     schema: dict[str, Any] = json.loads(path.read_bytes())
@@ -57,7 +57,8 @@ def options_schema(name: str) -> dict[str, Any] | None:
 
 def find(name: str) -> Component:
     """Import one component."""
-    component = import_module(f"gpugen.components.{name.replace('-', '_')}").COMPONENT
+    folder = folders()[name]
+    component = import_module(f"gpugen.components.{folder.parent.name}.{folder.name}").COMPONENT
     assert isinstance(component, Component)
     return component
 

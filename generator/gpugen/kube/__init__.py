@@ -41,7 +41,7 @@ from gpugen.kube.workloads import (
     pod_spec,
     whole_or_percent,
 )
-from gpugen.yaml_text import to_yaml as yaml_text
+from gpugen.text.yaml_text import to_yaml as yaml_text
 
 __all__ = [
     "CHECKSUM",

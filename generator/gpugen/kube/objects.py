@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from gpugen.model.plan import KubeObject
+from gpugen.model.assembly import KubeObject
 from gpugen.model.spec import ClusterSpec
 
 POOL_LABEL = "gpugen/pool"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gpugen.kube.objects import metadata
-from gpugen.model.plan import KubeObject
+from gpugen.model.assembly import KubeObject
 
 
 def service_account(name: str, namespace: str) -> KubeObject:

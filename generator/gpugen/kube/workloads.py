@@ -18,7 +18,7 @@ from gpugen.kube.objects import (
     RUNTIME_CLASS,
     metadata,
 )
-from gpugen.model.plan import KubeObject
+from gpugen.model.assembly import KubeObject
 from gpugen.model.spec import ClusterSpec, NodePool
 
 

@@ -1,22 +1,22 @@
-"""Stage 6: the plan becomes a tree of files; here is decided where and how it is spelled."""
+"""Stage 6: the assembly becomes a tree of files; here is decided where and how it is spelled."""
 
 from __future__ import annotations
 
-from gpugen.model.plan import Plan
+from gpugen.model.assembly import Assembly
 from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
 
 
-def render(spec: ClusterSpec, plan: Plan) -> Tree:
+def render(spec: ClusterSpec, assembly: Assembly) -> Tree:
     """Return everything that stands below out/<cluster>, complete on its own."""
     from gpugen.render.hosts import render_hosts
     from gpugen.render.manifests import render_manifests
     from gpugen.render.sync import render_sync
 
     tree = Tree()
-    render_hosts(spec, plan, tree)
-    render_manifests(spec, plan, tree)
+    render_hosts(spec, assembly, tree)
+    render_manifests(spec, assembly, tree)
     render_sync(spec, tree)
-    for path, content in plan.files.items():
+    for path, content in assembly.files.items():
         tree.add(path, content)
     return tree

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from gpugen import assets
-from gpugen.inventory_names import CONTROL_PLANE
-from gpugen.model.plan import Plan
+from gpugen.hosts.names import CONTROL_PLANE
+from gpugen.model.assembly import Assembly
 from gpugen.model.spec import ClusterSpec, NodePool
 from gpugen.model.tree import Tree
 from gpugen.render import connections, role_files
@@ -51,16 +51,16 @@ PLAYBOOKS = {
 }
 
 
-def render_hosts(spec: ClusterSpec, plan: Plan, tree: Tree) -> None:
+def render_hosts(spec: ClusterSpec, assembly: Assembly, tree: Tree) -> None:
     """Add everything below ansible/; the keys of repositories come from the pipeline."""
-    roles = in_order(plan.roles)
+    roles = in_order(assembly.roles)
     tree.add(f"{FOLDER}/ansible.cfg", header(spec) + settings(spec))
     tree.add(f"{FOLDER}/README.md", readme(spec, roles))
     for name, plays in PLAYBOOKS.items():
-        if found := plays(settings_of(spec), plan.roles):
+        if found := plays(settings_of(spec), assembly.roles):
             tree.add(f"{FOLDER}/{name}.yml", yaml_file(spec, found))
-    tree.add(f"{FOLDER}/inventory/{file_name(spec)}", text(spec, plan.expressions))
-    for name, variables in group_variables(spec, plan).items():
+    tree.add(f"{FOLDER}/inventory/{file_name(spec)}", text(spec, assembly.expressions))
+    for name, variables in group_variables(spec, assembly).items():
         tree.add(f"{FOLDER}/inventory/group_vars/{name}.yml", variables_file(spec, variables))
     for role in roles:
         for path, content in _role_files(role):
@@ -73,20 +73,20 @@ def settings(spec: ClusterSpec) -> str:
     return SETTINGS.format(inventory=file_name(spec), options=options)
 
 
-def group_variables(spec: ClusterSpec, plan: Plan) -> dict[str, dict[str, Any]]:
+def group_variables(spec: ClusterSpec, assembly: Assembly) -> dict[str, dict[str, Any]]:
     """Return the variables of all hosts, pools and the control plane, by file name."""
     common: dict[str, Any] = {"gpugen_cluster": spec.name}
     if spec.description:
         common["gpugen_cluster_description"] = spec.description
     common |= connections.of_all(spec.access.ssh)
     common["gpugen_allow_disruption"] = spec.rollout.allow_disruption
-    files = {"all": {**common, **plan.cluster_variables}}
+    files = {"all": {**common, **assembly.cluster_variables}}
     for pool in spec.pools:
         own = connections.of_pool(pool, spec.access.ssh)
-        files[group(pool)] = {**own, **_pool_variables(pool, plan)}
-    if plan.control_plane_variables:
-        files[CONTROL_PLANE] = dict(plan.control_plane_variables)
-    return _without_defaults(files, plan.roles) if is_large(spec) else files
+        files[group(pool)] = {**own, **_pool_variables(pool, assembly)}
+    if assembly.control_plane_variables:
+        files[CONTROL_PLANE] = dict(assembly.control_plane_variables)
+    return _without_defaults(files, assembly.roles) if is_large(spec) else files
 
 
 def _without_defaults(
@@ -105,17 +105,17 @@ def _without_defaults(
     }
 
 
-def _pool_variables(pool: NodePool, plan: Plan) -> dict[str, Any]:
+def _pool_variables(pool: NodePool, assembly: Assembly) -> dict[str, Any]:
     own = {"gpugen_pool": pool.name}
     if pool.description:
         own["gpugen_pool_description"] = pool.description
-    if "gpu_node" not in plan.roles:
-        return {**own, **plan.host_variables[pool.name]}
+    if "gpu_node" not in assembly.roles:
+        return {**own, **assembly.host_variables[pool.name]}
     labels = {
-        "gpu_node_labels": plan.node_labels[pool.name],
-        "gpu_node_initial_labels": plan.initial_labels[pool.name],
+        "gpu_node_labels": assembly.node_labels[pool.name],
+        "gpu_node_initial_labels": assembly.initial_labels[pool.name],
     }
-    return {**own, **dict(sorted({**plan.host_variables[pool.name], **labels}.items()))}
+    return {**own, **dict(sorted({**assembly.host_variables[pool.name], **labels}.items()))}
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpugen import gpu_access, scheduling
+from gpugen.kube import gpu_access, scheduling
 from gpugen.model.spec import ClusterSpec
 
 _HEAD = """\

@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from gpugen.inventory_names import ALL_HOSTS, CONTROL_HOST, CONTROL_PLANE, pool_group
+from gpugen.hosts.names import ALL_HOSTS, CONTROL_HOST, CONTROL_PLANE, pool_group
 from gpugen.model.access import Ssh
-from gpugen.model.plan import Expression
+from gpugen.model.assembly import Expression
 from gpugen.model.record import NOTHING
 from gpugen.model.spec import ClusterSpec, HostLine, NodePool
 from gpugen.render import connections

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from gpugen.model.plan import KubeObject, Placed, Plan, Wave
+from gpugen.model.assembly import Assembly, KubeObject, Placed, Wave
 from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
 from gpugen.render.sync import delivery_annotations
@@ -17,11 +17,11 @@ from gpugen.render.yaml_text import header, to_yaml
 ONCE = "cluster"  # the folder of what a cluster has once; no legal name of a pool
 
 
-def render_manifests(spec: ClusterSpec, plan: Plan, tree: Tree) -> None:
+def render_manifests(spec: ClusterSpec, assembly: Assembly, tree: Tree) -> None:
     """Add kustomize/ to the tree."""
     head = header(spec)
     folders: defaultdict[Wave, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for placed in plan.objects:
+    for placed in assembly.objects:
         folder = placed.pool or ONCE
         name = _file_name(placed)
         folders[placed.wave][folder].append(name)

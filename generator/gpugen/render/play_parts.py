@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from gpugen.inventory_names import ALL_HOSTS, CONTROL_PLANE
+from gpugen.hosts.names import ALL_HOSTS, CONTROL_PLANE
 from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec
 from gpugen.render.yaml_text import as_data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gpugen.inventory_names import CONTROL_PLANE
+from gpugen.hosts.names import CONTROL_PLANE
 from gpugen.render import role_files
 from gpugen.render.play_parts import (
     DISRUPTIVE,

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpugen import scheduling
-from gpugen.kube import metadata
-from gpugen.model.plan import KubeObject, Wave
+from gpugen.kube import metadata, scheduling
+from gpugen.model.assembly import KubeObject, Wave
 from gpugen.model.spec import ClusterSpec, Delivery
 from gpugen.model.tree import Tree
 from gpugen.render.sync_readme import readme

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpugen import gpu_access, scheduling
+from gpugen.kube import gpu_access, scheduling
 from gpugen.model.spec import ClusterSpec
 from gpugen.render.inventory import group
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpugen.kube import header
-from gpugen.model.plan import Expression
+from gpugen.model.assembly import Expression
 from gpugen.model.spec import ClusterSpec
-from gpugen.yaml_text import Unsafe, to_yaml
+from gpugen.text.yaml_text import Unsafe, to_yaml
 
 __all__ = ["Unsafe", "as_data", "header", "to_yaml", "variables_file", "yaml_file"]
 

@@ -1,0 +1,188 @@
+"""What leaves with a change: hosts, pools, roles and clusters that the tree in ``out/`` still has.
+
+What gpugen did on a host stays there until ``remove.yml`` of the tree as it was takes it back;
+after the merge nothing names the host any more. So each is a warning with the command to run first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from shlex import quote
+
+from gpugen.changes import inventories
+from gpugen.changes.inventories import Inventory
+from gpugen.changes.limits import FILE, limit, named
+from gpugen.model.finding import ROOT, Finding, Pointer, Severity
+from gpugen.model.spec import ClusterSpec, HostLine
+from gpugen.render.inventory import group
+
+INVENTORIES = inventories.PATHS
+_ROLE = re.compile(r"ansible/roles/(?P<role>[a-z_]+)/meta/argument_specs\.yml")
+_GO = "-e gpugen_remove=true"
+
+
+def roles(gone: Collection[str], place: str) -> Iterator[Finding]:
+    """Yield the roles that the spec asks for no more: what they did stays on the hosts.
+
+    gone: paths that are deleted. place: the cluster's folder as people call it.
+    """
+    names = [match["role"] for path in gone if (match := _ROLE.fullmatch(path))]
+    if names:
+        yield _warning(
+            "role-without-spec",
+            f"{place}: the spec asks for {', '.join(names)} no more, and hosts keep what was done"
+            " there",
+            _before(place, f"ansible-playbook remove.yml --tags {','.join(names)} {_GO}"),
+            ROOT,
+        )
+
+
+def hosts(content: bytes, spec: ClusterSpec, place: str) -> Iterator[Finding]:
+    """Yield the hosts and pools of an older inventory that the spec names no more.
+
+    content: the inventory's file, hostile. A host that only moves to another pool stays.
+    """
+    old = inventories.read(content)
+    if old is None:
+        yield _warning(
+            "host-without-spec",
+            f"{place}: the inventory that stood there cannot be read, so hosts that leave are"
+            " not known",
+            f"compare {place}/ansible/inventory with the last commit before this is merged",
+            ROOT / "pools",
+        )
+        return
+    kept = frozenset(name for pool in spec.pools for name in _names(pool.hosts))
+    pools = {group(pool): pool for pool in spec.pools}
+    for title, members in old.hosts.items():
+        leaving = [name for name in members if name not in kept]
+        if title in pools:
+            at = pools[title].at / "hosts"
+            yield from _of_pool(pools[title].name, leaving, old, place, at)
+        elif leaving:
+            yield _pool_leaves(title, leaving, old, place)
+        else:
+            yield _pool_is_renamed(title, members, spec, place)
+    main = frozenset(_names(spec.control_plane.hosts))
+    yield from _of_control_plane([n for n in old.control_plane if n not in main], old, place)
+
+
+def all_hosts(specs: Iterable[ClusterSpec]) -> frozenset[str]:
+    """Return the hosts of all pools of some clusters."""
+    return frozenset(name for spec in specs for pool in spec.pools for name in _names(pool.hosts))
+
+
+def cluster(content: bytes | None, place: str, elsewhere: Collection[str]) -> tuple[str, str]:
+    """Return what to say of a cluster whose spec is gone, and the command.
+
+    content: its inventory. elsewhere: the hosts of all clusters that there are.
+    """
+    old = inventories.read(content) if content is not None else None
+    play = f"in {place}/ansible: ansible-playbook remove.yml"
+    if old is None or not old.everyone:
+        return "has no spec any more", f"{play} {_GO}"
+    leaving = sorted(old.everyone - frozenset(elsewhere))
+    count = f"{len(old.everyone)} host{'s' * (len(old.everyone) != 1)}"
+    if not leaving:
+        return (
+            f"has no spec any more; its {count} stand in other clusters now",
+            "nothing is to be removed on them; run site.yml of the clusters that they are in",
+        )
+    if len(leaving) == len(old.everyone):
+        return f"has no spec any more, and {count} keep what was done there", f"{play} {_GO}"
+    return (
+        f"has no spec any more; {len(leaving)} of its {count} ({named(leaving)}) are in no other"
+        " cluster and keep what was done there",
+        f"{play} --limit {limit(leaving, old)} {_GO}",
+    )
+
+
+def _of_pool(
+    pool: str, leaving: Sequence[str], old: Inventory, place: str, at: Pointer
+) -> Iterator[Finding]:
+    if leaving:
+        yield _warning(
+            "host-without-spec",
+            f"{place}: {_many(leaving)} of pool {pool!r} leave{_s(leaving)} the spec and"
+            f" keep{_s(leaving)} what was done there",
+            _before(place, _removal(leaving, old)),
+            at,
+        )
+
+
+def _pool_leaves(title: str, leaving: Sequence[str], old: Inventory, place: str) -> Finding:
+    moved = len(old.hosts[title]) - len(leaving)
+    other = f"; its other {moved} are in pools of the spec" if moved else ""
+    return _warning(
+        "pool-without-spec",
+        f"{place}: pool {_pool_name(title)!r} leaves the spec, and {_many(leaving)}"
+        f" keep{_s(leaving)} what was done there{other}",
+        _before(place, _removal(leaving, old)),
+        ROOT / "pools",
+    )
+
+
+def _pool_is_renamed(title: str, members: Sequence[str], spec: ClusterSpec, place: str) -> Finding:
+    """Say of a pool whose hosts all stay what its nodes are in the meantime."""
+    now = [p for p in spec.pools if not set(members).isdisjoint(_names(p.hosts))]
+    into = ", ".join(repr(pool.name) for pool in now)
+    kubectl = "kubectl"
+    if spec.access.kubeconfig_context:
+        kubectl += f" --context {quote(spec.access.kubeconfig_context)}"
+    limits = ",".join(group(pool) for pool in now)
+    return _warning(
+        "pool-without-spec",
+        f"{place}: pool {_pool_name(title)!r} leaves the spec, its hosts are in {into or 'none'}"
+        " now; no agent serves their nodes from the merge until the play gives them the new label",
+        f"before the merge: {kubectl} cordon -l gpugen/pool={_pool_name(title)}; after it, in"
+        f" {place}/ansible: ansible-playbook site.yml --limit {limits}; then uncordon them",
+        ROOT / "pools",
+    )
+
+
+def _of_control_plane(leaving: Sequence[str], old: Inventory, place: str) -> Iterator[Finding]:
+    if leaving:
+        yield _warning(
+            "host-without-spec",
+            f"{place}: {_many(leaving)} of the control plane leave{_s(leaving)} the spec and"
+            f" keep{_s(leaving)} the scheduler's configuration",
+            _before(place, _removal(leaving, old)),
+            ROOT / "controlPlane" / "hosts",
+        )
+
+
+def _removal(leaving: Sequence[str], old: Inventory) -> str:
+    names = limit(leaving, old)
+    how = " (a file with their names, one a line)" if names == FILE else ""
+    return f"ansible-playbook remove.yml --limit {names} {_GO}{how}"
+
+
+def _before(place: str, command: str) -> str:
+    return (
+        f"to take it back, before this is merged, in {place}/ansible as it was before"
+        f" (git stash): {command}"
+    )
+
+
+def _many(names: Sequence[str]) -> str:
+    return f"{len(names)} host{'s' * (len(names) != 1)} ({named(names)})"
+
+
+def _s(names: Sequence[str]) -> str:
+    return "s" * (len(names) == 1)
+
+
+def _pool_name(title: str) -> str:
+    from gpugen.text.spelling import shown
+
+    return shown(title.removeprefix("pool_").replace("_", "-"))
+
+
+def _names(lines: Sequence[HostLine]) -> Iterator[str]:
+    for line in lines:
+        yield from line.hosts
+
+
+def _warning(id: str, message: str, hint: str, at: Pointer) -> Finding:
+    return Finding(id, message, hint, at, Severity.WARNING)

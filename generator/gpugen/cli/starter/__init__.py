@@ -1,0 +1,102 @@
+"""The starter repository: text templates and what they are filled with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpugen.catalog import Catalog
+from gpugen.catalog.packages import fetch_command, vendor_sources
+from gpugen.model.catalog import DriverBranch, GpuModel
+from gpugen.model.record import record
+from gpugen.text.versions import parts
+
+SYSTEM = "ubuntu-24.04"
+FILES = {
+    "inventories/{cluster}/cluster.yaml": "cluster.yaml.j2",
+    ".gitattributes": "gitattributes.j2",
+}
+INSTALLING = {  # files that have gpugen installed
+    ".pre-commit-config.yaml": "pre-commit.yaml.j2",
+    ".github/workflows/gpugen.yaml": "workflow.yaml.j2",
+}
+
+
+@record
+class Starter:
+    """What the templates receive."""
+
+    cluster: str
+    pool: str
+    model: str
+    count: int
+    hosts: str
+    release: str
+    kubernetes: str
+    distribution: str
+    system: str
+    driver: str
+    toolkit: str
+    requirement: str  # by which pip finds gpugen; empty: nothing installs it
+    key_commands: tuple[str, ...]  # that fetch the keys of the vendor's repositories
+
+
+def starter(
+    catalog: Catalog, cluster: str, model: str, count: int, hosts: str, requirement: str = ""
+) -> Starter:
+    """Return a starter with the current versions of the catalogue."""
+    minors = [minor.id for minor in catalog.kubernetes_minors() if minor.is_supported]
+    return Starter(
+        cluster=cluster,
+        pool=model.partition("-")[0],
+        model=model,
+        count=count,
+        hosts=hosts,
+        release=catalog.ids("releases")[-1],
+        kubernetes=minors[-2],  # the newest is seldom what clusters run
+        distribution="kubeadm",
+        system=SYSTEM,
+        driver=_driver(catalog, model).latest_known,
+        toolkit=str(catalog.container_toolkit()["latest"]),
+        requirement=requirement,
+        key_commands=_key_commands(catalog, catalog.gpu(model)),
+    )
+
+
+def _key_commands(catalog: Catalog, gpu: GpuModel) -> tuple[str, ...]:
+    sources = vendor_sources(catalog.operating_system(SYSTEM), gpu.host_architectures[0])
+    return tuple(fetch_command(source) for source in sources if source.fingerprint)
+
+
+def _driver(catalog: Catalog, model: str) -> DriverBranch:
+    """Return the branch to begin with: long-term, supported, and one that drives the model."""
+    gpu = catalog.gpu(model)
+    floor = parts(gpu.min_driver or str(gpu.min_branch or 0))
+    fitting = [
+        branch
+        for branch in catalog.driver_branches()
+        if branch.is_supported
+        and gpu.architecture in branch.architectures
+        and parts(branch.latest_known) >= floor
+    ]
+    return next((b for b in fitting if b.kind == "LTS"), fitting[-1])
+
+
+def files(values: Starter) -> Iterator[tuple[str, str]]:
+    """Yield path and text of every file of the starter repository.
+
+    Without a requirement there are none that install gpugen: a bare name would install whatever
+    somebody else gives that name on a package index.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - text files, filled with names that were checked
+    )
+    wanted = {**FILES, **INSTALLING} if values.requirement else FILES
+    for path, template in wanted.items():
+        text = environment.get_template(template).render(starter=values)
+        yield path.format(cluster=values.cluster), text

@@ -1,0 +1,103 @@
+"""NVIDIA's device plugin: one DaemonSet and one configuration per pool, no config-manager.
+
+No probe: the program serves none, and it ends itself where it cannot start. No token: only the
+config-manager would talk to the API server.
+Source: k8s-device-plugin v0.19.3, cmd/nvidia-device-plugin and
+deployments/helm/nvidia-device-plugin/templates/daemonset-device-plugin.yml.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpugen import kube
+from gpugen.components import Component, Options
+from gpugen.kube import gpu_access
+from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
+from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
+
+NAME = "device-plugin"
+APP = "nvidia-device-plugin-daemonset"  # the MIG manager waits for pods with this label
+KUBELET_SOCKETS = "/var/lib/kubelet/device-plugins"  # fixed in the program, wherever the host's is
+HOST_DRIVER_ROOT = "/"
+
+
+def contribute(spec: ClusterSpec, options: Options) -> Contribution:
+    """Return the plugin of every pool."""
+    return Contribution(
+        objects=tuple(
+            Placed(Wave.DEVICES, item, pool.name)
+            for pool in spec.pools
+            for item in _agent(spec, pool, options)
+        ),
+        initial_labels={pool.name: gpu_access.pause_label(pool, NAME) for pool in spec.pools},
+    )
+
+
+def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObject, ...]:
+    config = gpu_access.plugin_config(NAME, spec, pool)
+    volumes, mounts = _volumes(spec, pool)
+    container = {
+        "name": NAME,
+        "image": gpu_access.image(spec, NAME),
+        "command": ["nvidia-device-plugin"],
+        "env": _environment(pool, options),
+        "securityContext": _security(spec, pool, options),
+        "volumeMounts": [kube.mount("config", gpu_access.CONFIG_MOUNT, read_only=True), *mounts],
+        **kube.resources(spec, options["resources"], "10m", "32Mi"),
+    }
+    daemon_set = kube.node_agent(
+        NAME,
+        spec,
+        pool,
+        containers=[container],
+        volumes=[config.volume, *volumes],
+        app=APP if gpu_access.is_paused_for_mig(pool) else "",
+        runtime_class=True,
+        checksum=config.checksum,
+        extra_node_selector=gpu_access.pause_label(pool, NAME),
+        annotations=options["annotations"],
+        max_unavailable=str(options["maxUnavailable"]),
+    )
+    return config.config_map, daemon_set
+
+
+def _environment(pool: NodePool, options: Options) -> list[dict[str, Any]]:
+    """Return what the file cannot say; the environment would win over the file."""
+    passed = [{"name": "PASS_DEVICE_SPECS", "value": "true"}] if options["passDeviceSpecs"] else []
+    config = kube.env(CONFIG_FILE=gpu_access.CONFIG_FILE)
+    return [*config, *passed, *gpu_access.environment(pool)]
+
+
+def _security(spec: ClusterSpec, pool: NodePool, options: Options) -> dict[str, Any]:
+    """Return the privileges; handing device nodes to the kubelet takes all of them."""
+    return {"privileged": True} if options["passDeviceSpecs"] else gpu_access.security(spec, pool)
+
+
+def _volumes(
+    spec: ClusterSpec, pool: NodePool
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the host paths that this pool's configuration makes the plugin use, and mounts.
+
+    MPS: the plugin asks the daemon whether it is well. CDI: it writes a specification for the
+    runtime, from the driver's files as the host has them.
+    """
+    sockets = f"{spec.kubernetes.distribution.kubelet_root}/device-plugins"
+    volumes = [kube.host_path("kubelet-sockets", sockets, "Directory")]
+    mounts = [kube.mount("kubelet-sockets", KUBELET_SOCKETS)]
+    if pool.sharing.mode is SharingMode.MPS:
+        volumes += gpu_access.mps_volumes()
+        mounts += gpu_access.mps_mounts()
+    if any(strategy.startswith("cdi-") for strategy in spec.device_list_strategy):
+        volumes += [
+            kube.host_path("cdi", "/var/run/cdi", "DirectoryOrCreate"),
+            kube.host_path("driver-root", HOST_DRIVER_ROOT, "Directory"),
+        ]
+        mounts += [
+            kube.mount("cdi", "/var/run/cdi"),
+            kube.mount("driver-root", "/driver-root", read_only=True),
+        ]
+    return volumes, mounts
+
+
+COMPONENT = Component(contribute)

@@ -1,0 +1,49 @@
+"""Checks of GPU feature discovery."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen.checks import Problem, check
+from gpugen.kube.gpu_access import sees_mig
+from gpugen.model.finding import Severity
+from gpugen.model.spec import ClusterSpec
+
+
+@check("gpu-feature-discovery-without-nfd", "GG-04", "GG-15", component="gpu-feature-discovery")
+def without_nfd(spec: ClusterSpec) -> Iterator[Problem]:
+    """GPU feature discovery writes NodeFeatures; node feature discovery makes labels of them.
+
+    Without it the kind NodeFeature does not exist, so feature discovery ends with an error and
+    starts again for ever, and no node gets a label. MPS does not depend on it here: the daemon
+    selects the pool and not the label nvidia.com/mps.capable.
+    Source: k8s-device-plugin v0.19.3, internal/lm/output.go.
+    """
+    if "node-feature-discovery" not in spec.options:
+        yield (
+            spec.at / "components" / "node-feature-discovery",
+            "gpu-feature-discovery is on and node-feature-discovery is off",
+            "where the cluster has one already, write node-feature-discovery: {mode: existing}; "
+            "otherwise leave it out, or switch gpu-feature-discovery off as well",
+        )
+
+
+@check(
+    "gpu-feature-discovery-option-without-effect",
+    "GG-05",
+    severity=Severity.WARNING,
+    component="gpu-feature-discovery",
+    at_key=True,
+)
+def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
+    """vgpuLabels takes SYS_ADMIN, which the program has anyway where it sees MIG instances.
+
+    It has it with the list strategy volume-mounts too.
+    """
+    has_it = "volume-mounts" in spec.device_list_strategy or all(map(sees_mig, spec.pools))
+    if spec.options["gpu-feature-discovery"]["vgpuLabels"] and has_it:
+        yield (
+            spec.at / "components" / "gpu-feature-discovery" / "vgpuLabels",
+            "vgpuLabels has no effect: feature discovery has SYS_ADMIN on every pool anyway",
+            "leave vgpuLabels out",
+        )

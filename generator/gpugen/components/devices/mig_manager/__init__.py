@@ -1,0 +1,156 @@
+"""The MIG manager: cuts the GPUs of a pool into instances when a node's label names a layout.
+
+Only for pools that the cluster's manager cuts. Its node labels have two owners: the host play sets
+``nvidia.com/mig.config``; the manager flips ``nvidia.com/gpu.deploy.*`` while it works, so those
+are created when absent and never re-asserted.
+Source: NVIDIA/mig-parted v0.14.5, cmd/nvidia-mig-manager/main.go, pkg/mig/reconfigure.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpugen import kube
+from gpugen.components import Component, Options
+from gpugen.kube import gpu_access
+from gpugen.model.assembly import Contribution, Placed, Wave
+from gpugen.model.spec import ClusterSpec, NodePool
+
+NAME = "mig-manager"
+CLUSTER_NAME = "gpugen-mig-manager"  # of objects without a namespace
+CONFIG_LABEL = "nvidia.com/mig.config"
+PAUSED_LABELS = tuple(  # the manager sets all five, whichever of the agents exist
+    f"nvidia.com/gpu.deploy.{agent}"
+    for agent in ("dcgm", "dcgm-exporter", "device-plugin", "gpu-feature-discovery", "nvsm")
+)
+CONFIG_FOLDER = "/mig-parted-config"
+CLIENTS_FOLDER = "/gpu-clients"
+HOST_ROOT = "/host"
+
+
+def pools_to_cut(spec: ClusterSpec) -> list[NodePool]:
+    """List the pools whose GPUs the cluster's manager cuts."""
+    return [pool for pool in spec.pools if gpu_access.is_paused_for_mig(pool)]
+
+
+def is_due(spec: ClusterSpec) -> bool:
+    """Tell whether any pool is to be cut by the cluster's manager."""
+    return bool(pools_to_cut(spec))
+
+
+def contribute(spec: ClusterSpec, options: Options) -> Contribution:
+    """Add one manager per pool with its layout, and the labels that start and pause it."""
+    pools = pools_to_cut(spec)
+    if not pools:
+        return Contribution()
+    clients = kube.yaml_text({"version": "v1", "systemd-services": options["hostServices"]})
+    checksums = {pool.name: _checksum(pool, clients) for pool in pools}
+    objects = [
+        *_access(spec),
+        Placed(
+            Wave.DEVICES,
+            kube.config_map("mig-gpu-clients", spec.namespaces.agents, {"clients.yaml": clients}),
+        ),
+    ]
+    for pool in pools:
+        layout = kube.yaml_text(pool.prediction.mig_config)
+        config = kube.config_map(
+            f"mig-config-{pool.name}", spec.namespaces.agents, {"config.yaml": layout}
+        )
+        agent = _agent(spec, pool, options, checksums[pool.name])
+        objects += [Placed(Wave.DEVICES, item, pool.name) for item in (config, agent)]
+    return Contribution(
+        objects=tuple(objects),
+        node_labels={pool.name: {CONFIG_LABEL: pool.prediction.mig_config_name} for pool in pools},
+        initial_labels={pool.name: dict.fromkeys(PAUSED_LABELS, "true") for pool in pools},
+        host_variables={
+            name: {"gpu_node_mig_checksum": checksum}
+            for name, checksum in checksums.items()
+            if spec.access.kubeconfig_context
+        },
+    )
+
+
+def _checksum(pool: NodePool, clients: str) -> str:
+    """Return what the pod of a manager carries that knows the pool's layout."""
+    return kube.checksum(kube.yaml_text(pool.prediction.mig_config), clients)
+
+
+def _access(spec: ClusterSpec) -> list[Placed]:
+    """Return the account and what it may do.
+
+    Upstream's sample allows everything. The program reads and labels its node and lists the pods
+    that it waits for; it deletes only pods of the GPU Operator's validators, which do not exist
+    here, and writes ConfigMaps only where it makes up a layout itself.
+    """
+    namespace = spec.namespaces.agents
+    nodes = kube.rule([""], ["nodes"], ["get", "list", "watch", "patch"])
+    pods = kube.rule([""], ["pods"], ["list"])
+    objects = (
+        kube.service_account(NAME, namespace),
+        kube.cluster_role(CLUSTER_NAME, [nodes]),
+        kube.cluster_role_binding(CLUSTER_NAME, CLUSTER_NAME, NAME, namespace),
+        kube.role(NAME, namespace, [pods]),
+        kube.role_binding(NAME, namespace, NAME, NAME),
+    )
+    return [Placed(Wave.DEVICES, item) for item in objects]
+
+
+def _agent(spec: ClusterSpec, pool: NodePool, options: Options, checksum: str) -> dict[str, Any]:
+    """Return the manager's DaemonSet; it works in the host's root and needs no injected driver."""
+    container = {
+        "name": NAME,
+        "image": kube.image(spec, NAME),
+        "env": _environment(spec, options),
+        "securityContext": {"privileged": True},
+        "volumeMounts": [
+            kube.mount("host-root", HOST_ROOT, propagation="HostToContainer"),
+            kube.mount("host-sys", "/sys"),
+            kube.mount("layout", CONFIG_FOLDER, read_only=True),
+            kube.mount("gpu-clients", CLIENTS_FOLDER, read_only=True),
+        ],
+        **kube.resources(spec, options["resources"], "10m", "64Mi"),
+    }
+    return kube.node_agent(
+        NAME,
+        spec,
+        pool,
+        containers=[container],
+        volumes=[
+            kube.host_path("host-root", "/", "Directory"),
+            kube.host_path("host-sys", "/sys", "Directory"),
+            kube.config_volume("layout", f"mig-config-{pool.name}"),
+            kube.config_volume("gpu-clients", "mig-gpu-clients"),
+        ],
+        service_account=NAME,
+        host_pid=True,  # /proc in the host's root shows the program only in the host's PID space
+        host_ipc=True,
+        checksum=checksum,
+        annotations=options["annotations"],
+        max_unavailable=str(options["maxUnavailable"]),
+    )
+
+
+def _environment(spec: ClusterSpec, options: Options) -> list[dict[str, Any]]:
+    """Return the environment; drivers are the host's in this stack, so it stops the host's clients.
+
+    NVIDIA_VISIBLE_DEVICES: the image asks for all GPUs, and where nvidia is the default runtime a
+    container start would then depend on the very GPUs that are to be cut.
+    """
+    return [
+        kube.field_env("NODE_NAME", "spec.nodeName"),
+        *kube.env(
+            CONFIG_FILE=f"{CONFIG_FOLDER}/config.yaml",
+            GPU_CLIENTS_FILE=f"{CLIENTS_FOLDER}/clients.yaml",
+            DEFAULT_GPU_CLIENTS_NAMESPACE=spec.namespaces.agents,
+            HOST_ROOT_MOUNT=HOST_ROOT,
+            HOST_NVIDIA_DIR="/usr/local/nvidia",
+            HOST_KUBELET_SYSTEMD_SERVICE="kubelet.service",
+            WITH_SHUTDOWN_HOST_GPU_CLIENTS="true",
+            WITH_REBOOT="true" if options["reboot"] else "false",
+            NVIDIA_VISIBLE_DEVICES="void",
+        ),
+    ]
+
+
+COMPONENT = Component(contribute, is_due)

@@ -1,0 +1,57 @@
+"""Checks of pools that are cut by MIG: whether somebody cuts them, and can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen.checks import Problem, check
+from gpugen.components.devices.mig_manager import NAME, pools_to_cut
+from gpugen.model.finding import ROOT, Severity
+from gpugen.model.spec import ClusterSpec
+
+
+@check("mig-manager-without-kubelet-unit", "DIST-19", "GG-13")
+def without_kubelet_unit(spec: ClusterSpec) -> Iterator[Problem]:
+    """The cluster's MIG manager must stop the kubelet to switch MIG mode on or off.
+
+    It stops a systemd unit of that name and skips a missing one silently. On k3s, RKE2 and k0s the
+    kubelet is part of another unit, so it would go on and hold the GPUs while they are reset.
+    Source: NVIDIA/mig-parted v0.14.5, internal/systemd/systemd.go, StopSystemdServices.
+    """
+    distribution = spec.kubernetes.distribution
+    if distribution.has_kubelet_unit:
+        return
+    for pool in pools_to_cut(spec):
+        yield (
+            pool.mig.at / "manager",
+            f"pool {pool.name!r} is to be cut by the cluster's MIG manager, which stops "
+            f"kubelet.service; {distribution.id} has no such unit",
+            "write manager: host, or leave it out: host is the default there",
+        )
+
+
+@check("mig-manager-switched-off", "GG-13")
+def switched_off(spec: ClusterSpec) -> Iterator[Problem]:
+    """A pool has a MIG layout for the cluster's manager, but the manager is switched off.
+
+    Its GPUs would stay as they are, so the node would advertise whole GPUs or old instances.
+    """
+    if NAME in spec.options:
+        return
+    for pool in pools_to_cut(spec):
+        yield (
+            ROOT / "components" / NAME,
+            f"{NAME} is switched off, but pool {pool.name!r} has a layout that it would apply",
+            f"remove {NAME}: false, or write manager: host under the pool's mig",
+        )
+
+
+@check("mig-manager-without-work", severity=Severity.WARNING, component=NAME)
+def without_work(spec: ClusterSpec) -> Iterator[Problem]:
+    """The MIG manager is configured, but no pool has a layout for it: nothing is rendered."""
+    if not pools_to_cut(spec):
+        yield (
+            ROOT / "components" / NAME,
+            f"{NAME} has no effect: no pool has a mig.layout that the cluster's manager applies",
+            f"remove {NAME}, or give a pool a layout with manager: cluster",
+        )

@@ -1,0 +1,83 @@
+"""The MPS control daemon, on the nodes of pools that share by MPS.
+
+It selects the pool, not nvidia.com/mps.capable: that label comes from GPU feature discovery a
+minute later, and the spec knows already. Privileged, because it sets the compute mode of GPUs and
+mounts a shared memory of its own for clients; in the host's process namespace, because the MPS
+server looks itself up there. It gets no MPS root: its paths below /mps are fixed, and the host
+path behind them is the plugin's.
+Source: k8s-device-plugin v0.19.3, cmd/mps-control-daemon and daemonset-mps-control-daemon.yml.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpugen import kube
+from gpugen.components import Component, Options
+from gpugen.kube import gpu_access
+from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
+from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
+
+NAME = "mps-control-daemon"
+
+
+def is_due(spec: ClusterSpec) -> bool:
+    """Tell whether any pool shares by MPS."""
+    return any(pool.sharing.mode is SharingMode.MPS for pool in spec.pools)
+
+
+def contribute(spec: ClusterSpec, options: Options) -> Contribution:
+    """Return the daemon of every pool that shares by MPS."""
+    return Contribution(
+        tuple(
+            Placed(Wave.DEVICES, item, pool.name)
+            for pool in spec.pools
+            if pool.sharing.mode is SharingMode.MPS
+            for item in _agent(spec, pool, options)
+        )
+    )
+
+
+def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObject, ...]:
+    config = gpu_access.plugin_config(NAME, spec, pool)
+    daemon = {
+        **_container(NAME, [NAME], spec, options),
+        "env": [*kube.env(CONFIG_FILE=gpu_access.CONFIG_FILE), *gpu_access.environment(pool)],
+        "volumeMounts": [
+            kube.mount("config", gpu_access.CONFIG_MOUNT, read_only=True),
+            *gpu_access.mps_mounts(),
+        ],
+    }
+    shared_memory = {
+        **_container("mount-shm", [NAME, "mount-shm"], spec, options),
+        "volumeMounts": [kube.mount("mps-root", "/mps", propagation="Bidirectional")],
+    }
+    daemon_set = kube.node_agent(
+        NAME,
+        spec,
+        pool,
+        init_containers=[shared_memory],
+        containers=[daemon],
+        volumes=[config.volume, *gpu_access.mps_volumes()],
+        host_pid=True,
+        runtime_class=True,
+        checksum=config.checksum,
+        annotations=options["annotations"],
+        max_unavailable=str(options["maxUnavailable"]),
+    )
+    return config.config_map, daemon_set
+
+
+def _container(
+    name: str, command: list[str], spec: ClusterSpec, options: Options
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "image": gpu_access.image(spec, NAME),
+        "command": command,
+        "securityContext": {"privileged": True},
+        **kube.resources(spec, options["resources"], "10m", "32Mi"),
+    }
+
+
+COMPONENT = Component(contribute, is_due)

@@ -1,0 +1,43 @@
+"""Checks of the MPS control daemon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen.checks import Problem, check
+from gpugen.components.devices.mps_control_daemon import NAME, is_due
+from gpugen.model.finding import Severity
+from gpugen.model.spec import ClusterSpec, SharingMode
+
+
+@check("mps-control-daemon-missing", "GG-04")
+def missing(spec: ClusterSpec) -> Iterator[Problem]:
+    """A pool that shares by MPS needs the MPS control daemon of the plugin's image.
+
+    The plugin asks the daemon whether it is well before it registers anything, every 30 s, for
+    ever: without it the nodes advertise no GPU. A daemon started on the host does not help, its
+    pipes lie elsewhere.
+    Source: k8s-device-plugin v0.19.3, internal/plugin/mps.go, waitForDaemon.
+    """
+    pools = [pool.name for pool in spec.pools if pool.sharing.mode is SharingMode.MPS]
+    if pools and NAME not in spec.options:
+        yield (
+            spec.at / "components" / NAME,
+            f"{NAME} is off, and these pools share by MPS: {', '.join(pools)}",
+            f"leave {NAME} out or set its options, or share by time-slicing",
+        )
+
+
+@check("mps-control-daemon-without-pool", "GG-04", severity=Severity.WARNING, component=NAME)
+def without_pool(spec: ClusterSpec) -> Iterator[Problem]:
+    """The MPS control daemon runs only in pools that share by MPS; elsewhere it has no effect.
+
+    Source: k8s-device-plugin v0.19.3, cmd/mps-control-daemon: "No devices are configured for MPS
+    sharing; Waiting indefinitely".
+    """
+    if not is_due(spec):
+        yield (
+            spec.at / "components" / NAME,
+            f"{NAME} is on and no pool shares by MPS",
+            f"leave {NAME} out, or set sharing.mode: mps in a pool",
+        )

@@ -1,0 +1,123 @@
+"""NetworkPolicies: our pods reach the API server where they use it, and nothing else.
+
+Each namespace of ours denies its pods of gpugen everything, and each program that talks gets what
+it needs back. Programs read the API server's address from their environment, so none asks DNS. The
+address and port that count are those behind the Service, after the network plugin translated it,
+and a spec knows neither: hence ports, and networks where the spec states them. Probes come from the
+kubelet of the same node, which is always allowed. Pods in the host's network (the exporter in mode
+static, or with the host's engine) are out of reach of any policy, so none is written for them.
+Source: Kubernetes documentation, Network Policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpugen import kube
+from gpugen.components import Component, Options
+from gpugen.gpu import metrics
+from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
+from gpugen.model.spec import ClusterSpec
+
+NAME = "network-policies"
+DENY = "gpugen-deny-all"
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+SCHEDULER = "gpu-scheduler"
+
+
+def is_due(spec: ClusterSpec) -> bool:
+    """Tell whether the release has them; a spec may ask for them under an older one."""
+    return spec.release.features.network_policies
+
+
+def contribute(spec: ClusterSpec, options: Options) -> Contribution:
+    """Return the denial of each namespace, and what each program is allowed."""
+    agents, controllers = spec.namespaces.agents, spec.namespaces.controllers
+    objects = [_denial(agents), _denial(controllers)]
+    objects += [
+        _policy(name, namespace, {"policyTypes": ["Egress"], "egress": [_api_server(options)]})
+        for name, namespace in _clients(spec)
+    ]
+    if metrics.EXPORTER in spec.options and exporters_in_pod_network(spec):
+        objects.append(_policy(metrics.EXPORTER, agents, _exporter(spec, options)))
+    return Contribution(tuple(Placed(Wave.DEVICES, item) for item in objects))
+
+
+def exporters_in_pod_network(spec: ClusterSpec) -> bool:
+    """Tell whether any pool's exporter has an address of its own, which a policy can guard."""
+    return any(not metrics.shares_host_network(spec, pool) for pool in spec.pools)
+
+
+def scrapers(spec: ClusterSpec, options: Options) -> list[str]:
+    """List the namespaces that may scrape; empty where nothing states any, and then all may."""
+    stated = spec.options.get("prometheus", {}).get("namespace")
+    return sorted({*options["scrapeFrom"], *([stated] if stated else [])})
+
+
+def _clients(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
+    """Yield the programs that talk to the API server, with their namespaces."""
+    agents, controllers = spec.namespaces.agents, spec.namespaces.controllers
+    for component in ("gpu-feature-discovery", "mig-manager"):
+        if component in spec.options:
+            yield component, agents
+    discovery = spec.options.get("node-feature-discovery", {"mode": "existing"})
+    if discovery["mode"] == "own":
+        yield "nfd-master", controllers
+        yield "nfd-gc", controllers
+        if discovery["worker"]:
+            yield "nfd-worker", agents
+    if "scheduler" in spec.options:  # selects no pod where the main one packs
+        yield SCHEDULER, controllers
+
+
+def _denial(namespace: str) -> KubeObject:
+    """Return the policy that selects all pods of gpugen and allows nothing."""
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": kube.metadata(DENY, namespace=namespace),
+        "spec": {
+            "podSelector": {"matchLabels": {kube.OWNER_LABEL: kube.OWNER}},
+            "policyTypes": ["Ingress", "Egress"],
+        },
+    }
+
+
+def _policy(name: str, namespace: str, rules: dict[str, Any]) -> KubeObject:
+    selector = {kube.NAME_LABEL: name}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": kube.metadata(name, namespace=namespace, labels=selector),
+        "spec": {"podSelector": {"matchLabels": selector}, **rules},
+    }
+
+
+def _api_server(options: Options) -> dict[str, Any]:
+    server = options["apiServer"]
+    rule: dict[str, Any] = {
+        "ports": [{"port": port, "protocol": "TCP"} for port in sorted(server["ports"])]
+    }
+    if server["networks"]:
+        rule["to"] = [{"ipBlock": {"cidr": network}} for network in sorted(server["networks"])]
+    return rule
+
+
+def _exporter(spec: ClusterSpec, options: Options) -> dict[str, Any]:
+    """Return who may scrape, and the API server where labels or usage of pods are read."""
+    ingress: dict[str, Any] = {"ports": [{"port": metrics.PORT, "protocol": "TCP"}]}
+    if names := scrapers(spec, options):
+        places = {"key": NAMESPACE_NAME, "operator": "In", "values": names}
+        ingress["from"] = [{"namespaceSelector": {"matchExpressions": [places]}}]
+    asks = spec.options[metrics.EXPORTER]
+    if not (asks["podLabels"] or asks["perPodUsage"]):
+        return {"policyTypes": ["Ingress"], "ingress": [ingress]}
+    return {
+        "policyTypes": ["Ingress", "Egress"],
+        "ingress": [ingress],
+        "egress": [_api_server(options)],
+    }
+
+
+COMPONENT = Component(contribute, is_due)

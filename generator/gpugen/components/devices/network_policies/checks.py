@@ -1,0 +1,55 @@
+"""Checks of NetworkPolicies."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+from gpugen.checks import Problem, check
+from gpugen.components.devices.network_policies import NAME, exporters_in_pod_network, scrapers
+from gpugen.gpu import metrics
+from gpugen.model.finding import Severity
+from gpugen.model.spec import ClusterSpec
+
+
+@check("network-policy-scrape-open", severity=Severity.WARNING, component=NAME)
+def scrape_open(spec: ClusterSpec) -> Iterator[Problem]:
+    """Every pod of the cluster may read the exporter, which names pods and namespaces.
+
+    The policy lets in the namespace of Prometheus, if the spec says which one that is.
+    """
+    if metrics.EXPORTER not in spec.options or not exporters_in_pod_network(spec):
+        return
+    if not scrapers(spec, spec.options[NAME]):
+        yield (
+            spec.at / "components" / NAME,
+            f"port {metrics.PORT} of the exporters is open to every pod of the cluster",
+            "write components.prometheus.namespace, or components: "
+            "{network-policies: {scrapeFrom: [monitoring]}}",
+        )
+
+
+@check("network-policy-scrape-without-effect", "GG-18", component=NAME)
+def scrape_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
+    """No policy guards an exporter that listens in the host's network, or that does not exist."""
+    is_guarded = metrics.EXPORTER in spec.options and exporters_in_pod_network(spec)
+    if spec.options[NAME]["scrapeFrom"] and not is_guarded:
+        yield (
+            spec.at / "components" / NAME / "scrapeFrom",
+            "scrapeFrom has no effect: no exporter listens in the network of pods",
+            "leave it out; the hosts' firewall says who reaches the exporters",
+        )
+
+
+@check("network-policy-network-wrong", component=NAME)
+def network_wrong(spec: ClusterSpec) -> Iterator[Problem]:
+    """The API server refuses a policy whose network is none, or has bits behind its prefix."""
+    for i, text in enumerate(spec.options[NAME]["apiServer"]["networks"]):
+        try:
+            ipaddress.ip_network(text)
+        except ValueError:
+            yield (
+                spec.at / "components" / NAME / "apiServer" / "networks" / i,
+                f"{text} is not a network",
+                "write its first address and its length, such as 10.0.0.0/24 or 10.96.0.1/32",
+            )

@@ -1,0 +1,47 @@
+"""Checks of node feature discovery."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen.checks import Problem, check
+from gpugen.components import options_schema
+from gpugen.components.defaults import fill
+from gpugen.model.finding import Severity
+from gpugen.model.spec import ClusterSpec
+
+NAME = "node-feature-discovery"
+OF_WORKER = ("sources", "sleepInterval", "maxUnavailable")
+
+
+@check(
+    f"{NAME}-option-without-effect", "GG-14", severity=Severity.WARNING, component=NAME, at_key=True
+)
+def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
+    """Options of a program that is not installed change nothing.
+
+    With mode existing the cluster's own node feature discovery is used as it is; with worker false
+    nobody reads what the worker's options say.
+    Source: node-feature-discovery v0.18.3, cmd/nfd-master and cmd/nfd-worker: separate programs.
+    """
+    options = spec.options[NAME]
+    schema = options_schema(NAME)
+    assert schema is not None
+    if options["mode"] == "existing":
+        idle, why = [key for key in schema["properties"] if key != "mode"], "mode is 'existing'"
+    elif not options["worker"]:
+        idle, why = list(OF_WORKER), "worker is false"
+    else:
+        return
+    for key in idle:
+        if options[key] != _default(schema["properties"][key]):
+            yield (
+                spec.at / "components" / NAME / key,
+                f"{key} has no effect, because {why}",
+                f"leave {key} out",
+            )
+
+
+def _default(schema: dict[str, object]) -> object:
+    """Return the default of an option with the defaults of what is inside it."""
+    return fill(schema["default"], schema, schema)

@@ -1,0 +1,33 @@
+"""RuntimeClass ``nvidia``, by which a pod asks for the runtime that hands out GPUs.
+
+Handler and class have one name everywhere. k3s and RKE2 bring the class with the same name; a
+second owner would change it to and fro.
+"""
+
+from __future__ import annotations
+
+from gpugen import kube
+from gpugen.components import Component, Options
+from gpugen.model.assembly import Contribution, Placed, Wave
+from gpugen.model.spec import ClusterSpec
+
+HANDLER = "nvidia"  # the name under which the host role registers the runtime
+
+
+def is_due(spec: ClusterSpec) -> bool:
+    """Tell whether nobody else brings the class."""
+    return not spec.kubernetes.distribution.has_runtime_class
+
+
+def contribute(_spec: ClusterSpec, _options: Options) -> Contribution:
+    """Return the RuntimeClass."""
+    runtime_class = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": kube.metadata(kube.RUNTIME_CLASS),
+        "handler": HANDLER,
+    }
+    return Contribution((Placed(Wave.DEVICES, runtime_class),))
+
+
+COMPONENT = Component(contribute, is_due)

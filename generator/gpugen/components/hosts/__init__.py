@@ -1,0 +1,1 @@
+"""Components: what Ansible brings the hosts to."""

@@ -1,0 +1,167 @@
+"""Checks of CUDA toolkits on hosts: what driver and board carry, and what is stated beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen.checks import Problem, check
+from gpugen.components.hosts.cuda_toolkit import cudnn_package, table
+from gpugen.hosts.places import host_setting
+from gpugen.model.finding import Pointer, Severity
+from gpugen.model.spec import ClusterSpec, NodePool
+from gpugen.model.tuning import CudaToolkit
+from gpugen.text.versions import is_older, parts
+
+KEY = "cudaToolkit"
+
+
+def _asking(spec: ClusterSpec) -> Iterator[tuple[NodePool, CudaToolkit]]:
+    """List the pools whose hosts get a toolkit."""
+    for pool in spec.pools:
+        if pool.host.cuda_toolkit is not None:
+            yield pool, pool.host.cuda_toolkit
+
+
+def _versions(spec: ClusterSpec) -> Iterator[tuple[NodePool, str, Pointer]]:
+    """List every toolkit of every pool, and where it stands."""
+    for pool, toolkit in _asking(spec):
+        at = host_setting(spec, pool, KEY, "versions")
+        for index, version in enumerate(toolkit.versions):
+            yield pool, version, at / index
+
+
+def _known() -> list[str]:
+    """Return the toolkits that the catalogue knows, oldest first."""
+    minors = {version.partition(" ")[0] for version in table()["pairedDriver"]}
+    return sorted({*minors, *table()["pairedBranch"]}, key=parts)
+
+
+@check("cuda-toolkit-unknown", "CUD-01")
+def unknown(spec: ClusterSpec) -> Iterator[Problem]:
+    """There is no such toolkit, so its package would not be found. Source: CUDA release notes."""
+    known = _known()
+    for _, version, at in _versions(spec):
+        if version not in known and is_older(version, known[-1]):
+            near = [v for v in known if v.partition(".")[0] == version.partition(".")[0]]
+            yield (
+                at,
+                f"there is no CUDA toolkit {version}",
+                f"take one of {', '.join(near or known[-4:])}",
+            )
+
+
+@check("cuda-toolkit-not-judged", "CUD-02", severity=Severity.WARNING)
+def newer_than_the_catalogue(spec: ClusterSpec) -> Iterator[Problem]:
+    """The toolkit is newer than the catalogue: nobody has held it against drivers and boards."""
+    newest = _known()[-1]
+    for _, version, at in _versions(spec):
+        if is_older(newest, version):
+            yield (
+                at,
+                f"CUDA toolkit {version} is newer than what the catalogue knows ({newest})",
+                "see its release notes for the driver that it needs",
+            )
+
+
+@check("cuda-toolkit-needs-newer-driver", "CUD-02")
+def below_the_floor(spec: ClusterSpec) -> Iterator[Problem]:
+    """The driver is older than all that this CUDA major runs on.
+
+    Programs end with "CUDA driver version is insufficient for CUDA runtime version". Source: CUDA
+    compatibility guide.
+    """
+    floors = table()["minorVersionFloor"]
+    for pool, version, at in _versions(spec):
+        driver, floor = pool.host.driver.version, floors.get(version.partition(".")[0], "")
+        if driver and floor and is_older(driver, floor):
+            package = f"cuda-compat-{version.replace('.', '-')}"
+            yield (
+                at,
+                f"CUDA {version} needs driver {floor} or newer, and pool {pool.name!r} gets"
+                f" {driver}",
+                f"take a newer driver or an older toolkit; programs of your own could use {package}"
+                " on data-centre boards",
+            )
+
+
+@check("cuda-toolkit-newer-than-driver", "CUD-02", severity=Severity.WARNING)
+def by_minor_version_compatibility(spec: ClusterSpec) -> Iterator[Problem]:
+    """The driver is older than the toolkit's own, though of its CUDA major or newer.
+
+    Minor-version compatibility carries most programs; those that have the driver compile (PTX)
+    or use a newer feature of it fail. Source: CUDA compatibility guide.
+    """
+    floors = table()["minorVersionFloor"]
+    for pool, version, at in _versions(spec):
+        driver, floor = pool.host.driver.version, floors.get(version.partition(".")[0], "")
+        own = _own_driver(version)
+        if driver and own and is_older(driver, own) and not (floor and is_older(driver, floor)):
+            yield (
+                at,
+                f"CUDA {version} came with driver {own}, and pool {pool.name!r} gets {driver}:"
+                " programs depend on minor-version compatibility",
+                "take that driver or a newer one, or an older toolkit",
+            )
+
+
+def _own_driver(version: str) -> str:
+    """Return the driver, or its branch, that a toolkit came with; empty if not known."""
+    return str(table()["pairedDriver"].get(version) or table()["pairedBranch"].get(version, ""))
+
+
+@check("cuda-toolkit-without-architecture", "CUD-02")
+def dropped(spec: ClusterSpec) -> Iterator[Problem]:
+    """The toolkit no longer compiles for the pool's boards. Source: CUDA release notes."""
+    for pool, version, at in _versions(spec):
+        major = version.partition(".")[0]
+        gone = [a for m, a in table()["droppedArchitectures"].items() if int(m) <= int(major)]
+        if pool.gpu.architecture in {name for names in gone for name in names}:
+            yield (
+                at,
+                f"CUDA {version} has left {pool.gpu.architecture} out, which {pool.gpu.id} is",
+                "take a toolkit of an older major for this pool",
+            )
+
+
+@check("cuda-toolkit-default-not-installed", "CUD-03")
+def default_without_version(spec: ClusterSpec) -> Iterator[Problem]:
+    """The default is one of the toolkits that are installed."""
+    for pool, toolkit in _asking(spec):
+        if toolkit.default and toolkit.default not in toolkit.versions:
+            yield (
+                host_setting(spec, pool, KEY, "default"),
+                f"the default {toolkit.default} is not among {', '.join(toolkit.versions)}",
+                "add it to versions, or take another default",
+            )
+
+
+@check("cuda-toolkit-profile-without-default", "CUD-03")
+def profile_without_default(spec: ClusterSpec) -> Iterator[Problem]:
+    """The profile puts the default toolkit on the path, so there has to be one."""
+    for pool, toolkit in _asking(spec):
+        if toolkit.profile and not toolkit.default:
+            yield (
+                host_setting(spec, pool, KEY, "profile"),
+                "a profile puts /usr/local/cuda on the path, and without a default nobody owns it",
+                f'write default: "{toolkit.versions[-1]}"',
+            )
+
+
+@check("cuda-toolkit-cudnn-major", "CUD-04")
+def cudnn(spec: ClusterSpec) -> Iterator[Problem]:
+    """cuDNN is built for one CUDA major, and the catalogue names its package.
+
+    Source: cuDNN installation guide.
+    """
+    for pool, toolkit in _asking(spec):
+        if not toolkit.cudnn or cudnn_package(toolkit):
+            continue
+        major = toolkit.cudnn_major
+        said = f"there is no cuDNN 9 for CUDA {major}" if major else "two CUDA majors, one cuDNN"
+        yield (
+            host_setting(spec, pool, KEY, "cudnn"),
+            f"pool {pool.name!r}: {said}",
+            "leave cudnn out, or take a newer toolkit"
+            if major
+            else "write a default; cuDNN is installed for its major",
+        )

@@ -1,0 +1,78 @@
+"""Checks of the boot service that cuts the GPUs of hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpugen.catalog.packages import package_sources
+from gpugen.checks import Problem, check
+from gpugen.components.hosts.mig_service import is_cut_by_host, version
+from gpugen.hosts.places import host_setting
+from gpugen.model.finding import Severity
+from gpugen.model.spec import ClusterSpec
+from gpugen.text.versions import is_older
+
+OLDEST = "0.14.5"
+
+
+@check("mig-service-too-old", "MIG-03")
+def too_old(spec: ClusterSpec) -> Iterator[Problem]:
+    """Older boot services forget the layout at a reboot, or can hang while the host starts.
+
+    Source: NVIDIA/mig-parted CHANGELOG.md, 0.14.2 to 0.14.5.
+    """
+    for pool in spec.pools:
+        if is_cut_by_host(pool) and is_older(version(spec, pool), OLDEST):
+            yield (
+                host_setting(spec, pool, "migManager", "version"),
+                f"pool {pool.name!r} is to be cut by nvidia-mig-manager {version(spec, pool)}; "
+                f"before {OLDEST} it may forget the layout at a reboot, or hang",
+                f'write migManager: {{version: "{OLDEST}"}} or newer, or leave migManager out',
+            )
+
+
+@check("mig-service-without-work")
+def without_work(spec: ClusterSpec) -> Iterator[Problem]:
+    """The version of the boot service is stated, but no host that it concerns uses the service."""
+    stated = [pool for pool in spec.pools if pool.host.mig_service is not None]
+    places = {host_setting(spec, pool, "migManager") for pool in stated if is_cut_by_host(pool)}
+    for pool in stated:
+        place = host_setting(spec, pool, "migManager")
+        if place not in places:
+            places.add(place)
+            yield (
+                place,
+                "migManager has no effect: no pool that it concerns has a mig.layout with "
+                "manager: host",
+                "leave it out, or let the hosts of a pool apply its layout by manager: host",
+            )
+
+
+@check("mig-service-package-elsewhere", severity=Severity.WARNING)
+def package_elsewhere(spec: ClusterSpec) -> Iterator[Problem]:
+    """No repository of the vendor's is known to carry nvidia-mig-manager; its releases do.
+
+    The play refuses the host where nothing that it has configured offers the package. Source:
+    NVIDIA/mig-parted, releases: deb, rpm and tarball per architecture.
+    """
+    for pool in spec.pools:
+        sources = package_sources(pool)
+        if not is_cut_by_host(pool) or any(not _is_vendors(source.uri) for source in sources):
+            continue
+        carried = "which the vendor's repositories are not known to carry"
+        yield (
+            pool.mig.at,
+            f"hosts of pool {pool.name!r} need the package nvidia-mig-manager"
+            f" {version(spec, pool)}, {carried if sources else 'and no repository is stated'}",
+            "put the package of the project's releases into a mirror and write repositories:"
+            " {baseURL: https://packages.example, keyFile: keys/packages.asc, fingerprint: <40 hex"
+            " digits>}, or into a repository that these hosts have configured; or write mig:"
+            " {manager: cluster}",
+        )
+
+
+def _is_vendors(uri: str) -> bool:
+    return uri.startswith(VENDORS)
+
+
+VENDORS = ("https://developer.download.nvidia.", "https://nvidia.github.io/")

@@ -1,0 +1,79 @@
+"""What a GPU host needs before the driver: repositories, kernel headers, quiet updates.
+
+Its role also judges the host: the system, and the GPUs that PCI shows against those of the pool.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpugen.catalog.packages import is_dnf, package_sources
+from gpugen.components import Component, Options
+from gpugen.model.assembly import Contribution
+from gpugen.model.driver import DriverMethod
+from gpugen.model.spec import ClusterSpec, NodePool
+
+ROLE = "gpu_prerequisites"
+BUILDS_MODULES = (DriverMethod.VENDOR, DriverMethod.DISTRO, DriverMethod.RUNFILE)
+
+
+def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
+    """Return the role and, for every pool, what its hosts must be."""
+    return Contribution(
+        host_variables={
+            pool.name: {**_variables(pool), **_recommends(spec, pool)} for pool in spec.pools
+        },
+        roles=(ROLE,),
+    )
+
+
+def _variables(pool: NodePool) -> dict[str, Any]:
+    return {
+        "gpu_prerequisites_os": pool.host.os.id,
+        "gpu_prerequisites_architecture": pool.host.architecture,
+        "gpu_prerequisites_gpu_count": pool.gpu_count,
+        "gpu_prerequisites_gpu_devices": list(pool.gpu.pci_devices),
+        "gpu_prerequisites_headers": pool.host.driver.method in BUILDS_MODULES,
+        "gpu_prerequisites_allow_kernel_change": pool.host.allow_kernel_change,
+        "gpu_prerequisites_hold_kernel_updates": _holds_kernels(pool),
+        "gpu_prerequisites_repositories": _repositories(pool),
+        **_header_packages(pool),
+    }
+
+
+def _recommends(spec: ClusterSpec, pool: NodePool) -> dict[str, bool]:
+    """Keep what packages merely recommend away, where the release wants what is needed alone."""
+    is_lean = spec.release.features.packages == "compute-only" and not is_dnf(pool.host.os)
+    return {"gpu_prerequisites_install_recommends": False} if is_lean else {}
+
+
+def _holds_kernels(pool: NodePool) -> bool:
+    """Tell whether kernels stay: a new one would have no modules that the system built."""
+    is_built = pool.host.driver.method is DriverMethod.PRECOMPILED
+    return is_built and not pool.host.allow_kernel_change
+
+
+def _header_packages(pool: NodePool) -> dict[str, list[str]]:
+    """Return what brings headers; in the Debian family the kernel's name says it."""
+    row = pool.host.os.row
+    is_named = row.get("packageModule") == "dnf"
+    return {"gpu_prerequisites_header_packages": list(row["headers"])} if is_named else {}
+
+
+def _repositories(pool: NodePool) -> list[dict[str, Any]]:
+    """Return the pool's package repositories; how they are signed matters to dnf alone."""
+    signs = is_dnf(pool.host.os)
+    return [
+        {
+            "name": source.name,
+            "uri": source.uri,
+            "key": source.key_file,
+            "fingerprint": source.fingerprint,
+            **({} if source.signs_packages or not signs else {"signed_packages": False}),
+            **({"signed_metadata": True} if source.signs_metadata and signs else {}),
+        }
+        for source in package_sources(pool)
+    ]
+
+
+COMPONENT = Component(contribute)

@@ -1,0 +1,1 @@
+"""Components: metrics, rules and dashboards."""

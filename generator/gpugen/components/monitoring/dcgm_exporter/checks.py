@@ -1,0 +1,219 @@
+"""Checks of the DCGM exporter: its list of metrics, and what it is asked to read of pods."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from gpugen.catalog import reading
+from gpugen.checks import Problem, check
+from gpugen.gpu import metrics
+from gpugen.model.finding import Pointer, Severity
+from gpugen.model.spec import ClusterSpec, NodePool
+
+NAME = metrics.EXPORTER
+# Labels that series of GPUs or their targets carry; a pod's label of that name would hide them.
+RESERVED = frozenset(
+    [
+        *("gpu", "UUID", "pci_bus_id", "device", "modelName", "GPU_I_PROFILE", "GPU_I_ID"),
+        *("Hostname", "hostname", "err_code", "err_msg", "xid", "window_size_in_ms"),
+        *("pod", "namespace", "container", "pod_uid", "vgpu", "job", "instance", "node", "pool"),
+    ]
+)
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    return reading.table("dcgm-fields")
+
+
+@cache
+def field_ids() -> Mapping[str, int]:
+    """Return all names that the CSV may hold, with the ids by which DCGM tells fields apart."""
+    return {**_table()["aliases"], **_table()["fields"], **_table()["exporter"]}
+
+
+def _changes(spec: ClusterSpec) -> tuple[Pointer, list[dict[str, str]], list[str]]:
+    change = spec.options[NAME]["metrics"]
+    return spec.at / "components" / NAME / "metrics", change["add"], change["remove"]
+
+
+def _standard(spec: ClusterSpec) -> dict[str, NodePool]:
+    """Return the fields that are exported anyway, each with the first pool that has it."""
+    options = spec.options[NAME]
+    found: dict[str, NodePool] = {}
+    for pool in spec.pools:
+        for row in metrics.standard_rows(options, pool):
+            found.setdefault(row.field, pool)
+    return found
+
+
+@check("dcgm-unknown-field", "GG-16", component=NAME)
+def unknown_field(spec: ClusterSpec) -> Iterator[Problem]:
+    """The exporter ends itself over a field that its version of DCGM does not know.
+
+    The pod then restarts for ever and no metric of the node is left.
+    Source: NVIDIA/dcgm-exporter 4.5.3-4.8.2 internal/pkg/counters/counter_config.go.
+    """
+    at, added, removed = _changes(spec)
+    named = [(at / "add" / i / "field", row["field"]) for i, row in enumerate(added)]
+    named += [(at / "remove" / i, field) for i, field in enumerate(removed)]
+    for where, field in named:
+        if field not in field_ids():
+            near = " or ".join(get_close_matches(field, field_ids(), n=2, cutoff=0.8))
+            yield (
+                where,
+                f"DCGM of this release has no field {field!r}",
+                f"did you mean {near}?" if near else "take a name from DCGM's field identifiers",
+            )
+
+
+@check("dcgm-duplicate-field", "GG-16", component=NAME)
+def duplicate_field(spec: ClusterSpec) -> Iterator[Problem]:
+    """A field must stand in the exporter's list once; DCGM refuses to watch it twice.
+
+    Older names count as the field that they stand for.
+    Source: NVIDIA/dcgm-exporter#29, #450; NVIDIA/go-dcgm pkg/dcgm/const_fields.go.
+    """
+    at, added, removed = _changes(spec)
+    seen = {field_ids()[f]: f for f in _standard(spec) if f not in removed}
+    for i, row in enumerate(added):
+        number = field_ids().get(row["field"])
+        if number is None:
+            continue
+        if number in seen:
+            yield (
+                at / "add" / i / "field",
+                f"{row['field']} is exported already, as {seen[number]}",
+                "leave it out here, or put the other under 'remove'",
+            )
+        seen[number] = row["field"]
+
+
+@check("dcgm-field-not-a-number", "GG-16", component=NAME)
+def field_not_a_number(spec: ClusterSpec) -> Iterator[Problem]:
+    """Fields that hold text can only be labels, and structures cannot be exported at all.
+
+    The exporter writes the text where a number belongs, and Prometheus then drops the whole scrape.
+    Source: NVIDIA/DCGM v4.5.3 dcgmlib/src/dcgm_fields.cpp; dcgm-exporter gpu_collector.go.
+    """
+    at, added, _ = _changes(spec)
+    for i, row in enumerate(added):
+        field = row["field"]
+        if field in _table()["binary"]:
+            yield (
+                at / "add" / i / "field",
+                f"{field} is a structure, which the exporter cannot write",
+                "leave it out",
+            )
+        elif field in _table()["text"] and row["type"] != "label":
+            yield (
+                at / "add" / i / "type",
+                f"{field} is text, not a {row['type']}",
+                "write 'type: label'",
+            )
+
+
+@check("dcgm-profiling-field-without-profiling", "GG-16", component=NAME)
+def profiling_field_without_profiling(spec: ClusterSpec) -> Iterator[Problem]:
+    """Profiling fields take a privilege that the option profiling grants, and boards since Volta.
+
+    Without it the exporter fails to watch them and ends itself.
+    Source: NVIDIA/dcgm-exporter#407; 4.5.3-4.8.2 internal/pkg/capabilities.
+    """
+    at, added, _ = _changes(spec)
+    if any(metrics.has_profiling(spec.options[NAME], pool) for pool in spec.pools):
+        return
+    for i, row in enumerate(added):
+        if metrics.is_profiling(row["field"]):
+            yield (
+                at / "add" / i / "field",
+                f"{row['field']} is a profiling counter, which no pool here can read",
+                "set 'profiling: true' on boards since Volta, or leave the field out",
+            )
+
+
+@check("dcgm-remove-without-effect", "GG-16", component=NAME)
+def remove_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
+    """A metric can be removed only where some pool's list has it."""
+    at, _, removed = _changes(spec)
+    standard = _standard(spec)
+    for i, field in enumerate(removed):
+        if field not in standard and field in field_ids():
+            yield (
+                at / "remove" / i,
+                f"{field} is in no pool's list of metrics",
+                "leave it out",
+            )
+
+
+@check("dcgm-pod-labels-on-shared-pools", severity=Severity.WARNING, component=NAME)
+def pod_labels_on_shared_pools(spec: ClusterSpec) -> Iterator[Problem]:
+    """Where several pods share a GPU, the exporter passes no labels of pods on.
+
+    Source: NVIDIA/dcgm-exporter 4.5.3-4.8.2 internal/pkg/transformation/kubernetes.go, Process.
+    """
+    shared = [pool.name for pool in spec.pools if metrics.is_shared(pool)]
+    if spec.options[NAME]["podLabels"] and shared:
+        yield (
+            spec.at / "components" / NAME / "podLabels",
+            f"labels of pods do not reach the series of shared pools: {', '.join(shared)}",
+            "do without them there, or leave podLabels out if all pools are shared",
+        )
+
+
+@check("dcgm-pod-label-collides", "GG-17", component=NAME)
+def pod_label_collides(spec: ClusterSpec) -> Iterator[Problem]:
+    """A label of a pod must not have the name of a label by which rules find a GPU.
+
+    Labels of the exporter win over those of the scrape (honorLabels).
+    Source: NVIDIA/dcgm-exporter 4.5.3-4.8.2 internal/pkg/utils, SanitizeLabelName.
+    """
+    for i, label in enumerate(spec.options[NAME]["podLabels"]):
+        if (name := re.sub(r"[^a-zA-Z0-9_]", "_", label)) in RESERVED:
+            yield (
+                spec.at / "components" / NAME / "podLabels" / i,
+                f"label {label!r} of a pod would replace the series' own label {name!r}",
+                "use a label with a prefix, such as example.com/team",
+            )
+
+
+@check("dcgm-static-in-the-clear", severity=Severity.WARNING, component=NAME)
+def static_in_the_clear(spec: ClusterSpec) -> Iterator[Problem]:
+    """In mode static whoever reaches the node reads the metrics; no NetworkPolicy holds there.
+
+    They name pods and namespaces. A web configuration brings TLS and passwords.
+    """
+    is_static = spec.options.get("prometheus", {}).get("mode") == "static"
+    if is_static and not spec.options[NAME]["webConfig"]:
+        yield (
+            spec.at / "components" / NAME,
+            f"the exporters talk in the clear on port {metrics.PORT} of the nodes",
+            "write components: {dcgm-exporter: {webConfig: {secret: dcgm-exporter-web}}}",
+        )
+
+
+@check("dcgm-web-login-without-secret", component=NAME)
+def web_login_without_secret(spec: ClusterSpec) -> Iterator[Problem]:
+    """Prometheus takes name and password from a Secret; without one every scrape is refused."""
+    web = spec.options[NAME]["webConfig"]
+    if web and web["basicAuth"] and not web["scrapeSecret"]:
+        yield (
+            spec.at / "components" / NAME / "webConfig" / "basicAuth",
+            "Prometheus is to log in, and no Secret has its name and password",
+            "write scrapeSecret: dcgm-exporter-scrape, a Secret with username and password",
+        )
+
+
+@check("dcgm-per-pod-usage-without-sharing", component=NAME)
+def per_pod_usage_without_sharing(spec: ClusterSpec) -> Iterator[Problem]:
+    """Usage per pod is a matter of shared GPUs; elsewhere a pod has the GPU for itself."""
+    if spec.options[NAME]["perPodUsage"] and not any(map(metrics.is_shared, spec.pools)):
+        yield (
+            spec.at / "components" / NAME / "perPodUsage",
+            "perPodUsage has no effect: no pool is shared",
+            "leave it out; the series name the pod already",
+        )

@@ -1,0 +1,55 @@
+"""Grafana: two dashboards as ConfigMaps, which the sidecar of the usual charts picks up.
+
+They read the labels ``pool`` and ``node`` that our scrape configuration sets.
+Source: grafana/helm-charts charts/grafana (sidecar.dashboards).
+"""
+
+from __future__ import annotations
+
+from gpugen import kube
+from gpugen.components import Component, Options
+from gpugen.components.monitoring.grafana.capacity import capacity_dashboard
+from gpugen.components.monitoring.grafana.gpus import gpu_dashboard
+from gpugen.gpu import metrics
+from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
+from gpugen.model.spec import ClusterSpec
+
+
+def is_due(_: ClusterSpec) -> bool:
+    """Tell that dashboards come only where the spec asks for them."""
+    return False
+
+
+def contribute(spec: ClusterSpec, options: Options) -> Contribution:
+    """Return the dashboards; that of the GPUs needs the exporter."""
+    exported = frozenset().union(*(metrics.exported(spec, pool) for pool in spec.pools))
+    texts = {"gpu-capacity": capacity_dashboard(spec, _uid(spec, "gpu-capacity"))}
+    if exported:
+        texts["gpus"] = gpu_dashboard(spec, _uid(spec, "gpus"), exported)
+    return Contribution(
+        tuple(
+            Placed(Wave.MONITORING, _config_map(spec, options, name, text))
+            for name, text in texts.items()
+        )
+    )
+
+
+def _uid(spec: ClusterSpec, name: str) -> str:
+    """Return an id that is stable, and differs between clusters that share a Grafana."""
+    return f"gpugen-{name}-{kube.checksum(spec.name)[:12]}"
+
+
+def _config_map(spec: ClusterSpec, options: Options, name: str, text: str) -> KubeObject:
+    """Return a dashboard's ConfigMap; the sidecar writes all files into one folder."""
+    item = kube.config_map(
+        f"gpugen-{name}",
+        options["namespace"] or spec.namespaces.controllers,
+        {f"gpugen-{name}-{spec.name}.json": text},
+        labels=options["label"],
+    )
+    if options["folder"]:
+        item["metadata"]["annotations"] = {"grafana_folder": options["folder"]}
+    return item
+
+
+COMPONENT = Component(contribute, is_due)

@@ -1,0 +1,1 @@
+"""Components: admission policies and the scheduler."""

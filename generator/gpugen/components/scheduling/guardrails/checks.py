@@ -1,0 +1,115 @@
+"""Checks of the guardrails: options that change nothing, and what an API server does not take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpugen.checks import Problem, check
+from gpugen.components.scheduling.guardrails import NAME, contribute
+from gpugen.components.scheduling.guardrails.facts import KEEPS_PODS_AWAY
+from gpugen.kube.scheduling import COMPLETES_FROM
+from gpugen.model.finding import ROOT, Severity
+from gpugen.model.spec import ClusterSpec, NodePool
+
+AT = ROOT / "components" / NAME
+LONGEST = 100_000  # characters of one expression
+SPARE = 8  # an expression says the same of a pool less often than this
+
+
+def _stated(spec: ClusterSpec) -> dict[str, Any] | None:
+    """Return the options as the spec states them; None where it does not ask for guardrails."""
+    word = spec.stated.get("components", {}).get(NAME)
+    return word if isinstance(word, dict) else {} if word else None
+
+
+@check("guardrails-not-completed", "GG-15", severity=Severity.WARNING, component=NAME)
+def not_completed(spec: ClusterSpec) -> Iterator[Problem]:
+    """Pods are completed by a MutatingAdmissionPolicy, which Kubernetes has from 1.36 on.
+
+    Before that it is beta and off by default, or not there: nothing of the kind is rendered, and
+    pods have to name scheduler, runtime class and tolerations themselves. What they leave out is
+    answered by a warning or, in mode enforce, refused. Said only where the spec asks for them.
+    Source: kubernetes v1.36.3, v1.34.1 and v1.33.0, apiserver/pkg/features/kube_features.go.
+    """
+    stated, options = _stated(spec), spec.options[NAME]
+    if stated is None or options["mode"] == "off" or not options["complete"]:
+        return
+    if spec.kubernetes.minor < COMPLETES_FROM:
+        yield (
+            AT / "complete" if "complete" in stated else AT,
+            f"Kubernetes {spec.kubernetes.version} cannot complete pods that ask for a GPU:"
+            f" MutatingAdmissionPolicy is in v1 from 1.{COMPLETES_FROM}",
+            "write complete: false, and let pods name scheduler, runtime class and tolerations",
+        )
+
+
+@check("guardrails-option-without-effect", "GG-05", component=NAME)
+def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
+    """With mode off nothing is rendered, and what pods tolerate is added only by the completion.
+
+    A key that no taint of the pools has, or only one that keeps no pods away (PreferNoSchedule),
+    is tolerated for nothing.
+    """
+    stated, options = _stated(spec) or {}, spec.options[NAME]
+    if options["mode"] == "off":
+        for key in stated:
+            if key != "mode":
+                yield AT / key, f"{key} has no effect with mode 'off'", "leave it out"
+        return
+    if "toleratedTaints" not in stated:
+        return
+    if not options["complete"]:
+        yield (
+            AT / "toleratedTaints",
+            "toleratedTaints has no effect with complete: false",
+            "leave it out",
+        )
+        return
+    keys = {t.key for pool in spec.pools for t in pool.taints if t.effect in KEEPS_PODS_AWAY}
+    for index, key in enumerate(options["toleratedTaints"]):
+        if key not in keys:
+            yield (
+                AT / "toleratedTaints" / index,
+                f"no pool has a taint with key {key!r} that keeps pods away",
+                f"leave it out; the pools' keys are {', '.join(sorted(keys))}"
+                if keys
+                else "leave toleratedTaints out",
+            )
+
+
+@check("guardrails-too-large", component=NAME)
+def too_large(spec: ClusterSpec) -> Iterator[Problem]:
+    """An API server takes no CEL expression of more than 100,000 characters.
+
+    One row a pool with its labels and taints stands in one expression, so that some hundred pools
+    with many labels each do not fit. Source: cel-go, default of ParserExpressionSizeLimit;
+    observed with kube-apiserver 1.36.3.
+    """
+    if sum(map(_roughly, spec.pools)) * SPARE < LONGEST:
+        return  # far below, as nearly always: not worth making the policies twice
+    objects = [placed.object for placed in contribute(spec, spec.options[NAME]).objects]
+    longest = max(map(_longest, objects), default=0)
+    if longest > LONGEST:
+        yield (
+            AT,
+            f"an expression of the policies has {longest} characters; API servers take {LONGEST}",
+            f"switch the component off ({NAME}: false), or give the {len(spec.pools)} pools fewer"
+            " labels and taints",
+        )
+
+
+def _roughly(pool: NodePool) -> int:
+    """Return the characters of all that the policies say of a pool."""
+    labels = {**pool.labels, **pool.prediction.labels}
+    texts = [*labels, *labels.values(), *pool.prediction.capacity, pool.name]
+    texts += [part for taint in pool.taints for part in (taint.key, taint.value, taint.effect)]
+    return sum(len(text) + 20 for text in texts)
+
+
+def _longest(value: Any) -> int:
+    """Return the length of the longest text in an object."""
+    if isinstance(value, str):
+        return len(value)
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return max(map(_longest, inner), default=0)

@@ -1,0 +1,51 @@
+"""Holds objects against the Kubernetes client's models, which are generated from the API.
+
+A field that the client does not know is lost on the way through it, a wrong type raises: either is
+a bug in a builder. Custom resources, which the client has no model of, pass by.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gpugen.model.assembly import KubeObject
+
+
+def fault(item: KubeObject) -> str:
+    """Return how an object differs from what the client makes of it; empty if it does not."""
+    from kubernetes import client
+
+    version = item["apiVersion"].rpartition("/")[2]
+    model = f"{version[0].upper()}{version[1:]}{item['kind']}"
+    if not hasattr(client, model):
+        return ""
+    api = client.ApiClient()
+    try:
+        parsed = api.deserialize(json.dumps(item), model, "application/json")
+        back: Any = api.sanitize_for_serialization(parsed)  # type: ignore[no-untyped-call]
+    except Exception as error:  # noqa: BLE001 - the client raises whatever its models raise
+        return f"{type(error).__name__}: {error}"
+    return _difference(_plain(item), back, "")
+
+
+def _plain(value: Any) -> Any:
+    """Return the object as JSON would carry it, without empty values, which the client drops."""
+    return json.loads(json.dumps(value))
+
+
+def _difference(ours: Any, theirs: Any, at: str) -> str:
+    """Name the first place where two values differ; empty where they do not."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for key in sorted({*ours, *theirs}):
+            if key not in theirs:
+                return f"{at}/{key} is not a field of the API"
+            if key not in ours:
+                return f"{at}/{key} is made up by the client"
+            if found := _difference(ours[key], theirs[key], f"{at}/{key}"):
+                return found
+        return ""
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        pairs = enumerate(zip(ours, theirs, strict=True))
+        return next((f for i, (a, b) in pairs if (f := _difference(a, b, f"{at}/{i}"))), "")
+    return "" if ours == theirs else f"{at} is {ours!r}, the client makes it {theirs!r}"

@@ -1,0 +1,63 @@
+"""Which scheduler serves GPU pods, and when a policy may write its name into them.
+
+A name that nobody serves leaves a pod Pending without condition or event. So the policy follows
+the scheduler: the main one by a ConfigMap that a play writes after its proof and deletes before it
+touches the profile, a second one in a wave behind its Deployment.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpugen import kube
+from gpugen.model.assembly import KubeObject
+from gpugen.model.spec import ClusterSpec
+
+COMPONENT, GUARDRAILS = "scheduler", "guardrails"
+DEFAULT = "default-scheduler"  # the profile of pods that name no scheduler
+IN_MAIN, SECOND = "main", "second"
+DEPLOYMENT = "gpu-scheduler"  # of a second scheduler
+SWITCH, SWITCH_NAMESPACE = "gpugen-gpu-scheduler", "kube-system"  # exists before gpugen comes
+SWITCH_KEY = "schedulerName"
+COMPLETES_FROM = 36  # minor of Kubernetes with MutatingAdmissionPolicy in v1
+
+
+def is_main(spec: ClusterSpec, options: Any) -> bool:
+    """Tell whether the main scheduler packs, or a second one beside it.
+
+    Without a word it is the main one where its hosts are named and there is something to pack.
+    """
+    if options["mode"] == "auto":
+        return bool(spec.control_plane.hosts) and bool(options["binPacking"])
+    return bool(options["mode"] == IN_MAIN)
+
+
+def name(spec: ClusterSpec) -> str:
+    """Return the name that GPU pods should have; empty where the main profile serves them too."""
+    found: str = spec.options.get(COMPONENT, {}).get("schedulerName", "")
+    return "" if found == DEFAULT else found
+
+
+def completes(spec: ClusterSpec) -> bool:
+    """Tell whether pods are completed: asked for, and the cluster's Kubernetes can.
+
+    MutatingAdmissionPolicy is in v1 and on from 1.36; before it is beta and off by default.
+    Source: kubernetes v1.36.3 and v1.34.1, apiserver/pkg/features/kube_features.go; KEP-3962.
+    """
+    options = spec.options.get(GUARDRAILS, {"mode": "off"})
+    is_wanted = options["mode"] != "off" and bool(options["complete"])
+    return is_wanted and spec.kubernetes.minor >= COMPLETES_FROM
+
+
+def is_waited_for(spec: ClusterSpec) -> bool:
+    """Tell whether a policy of ours names a second scheduler, whose Deployment has to be ready."""
+    options = spec.options.get(COMPONENT)
+    return (
+        options is not None and not is_main(spec, options) and bool(name(spec)) and completes(spec)
+    )
+
+
+def switch(spec: ClusterSpec) -> KubeObject:
+    """Return the ConfigMap that says which profile every main scheduler serves; never in git."""
+    served = spec.options[COMPONENT]["schedulerName"]
+    return kube.config_map(SWITCH, SWITCH_NAMESPACE, {SWITCH_KEY: served})

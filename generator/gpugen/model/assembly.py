@@ -1,0 +1,75 @@
+"""What components contribute, and the assembly they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from gpugen.model.record import NOTHING, record
+
+KubeObject: TypeAlias = dict[str, Any]
+
+
+class Expression(str):
+    """Text that Ansible evaluates; made of our own literals alone, never of what a user wrote."""
+
+    __slots__ = ()
+
+
+class Wave(StrEnum):
+    """Steps of the roll-out in order; the value is the folder's name."""
+
+    NAMESPACES = "00-namespaces"
+    CRDS = "01-crds"
+    ADMISSION = "05-admission"
+    DEVICES = "10-devices"
+    MONITORING = "20-monitoring"
+    SCHEDULING = "30-scheduling"
+    SCHEDULER_NAME = "40-scheduler"
+
+
+@record
+class Placed:
+    """An object and where it stands; pool is empty for what the cluster has once."""
+
+    wave: Wave
+    object: KubeObject
+    pool: str = ""
+
+
+@record
+class Contribution:
+    """What one component adds. Keys of the per-pool mappings are pool names.
+
+    node_labels: owned by the host play and re-asserted. initial_labels: created when absent and
+    left to their controller. host_variables: group_vars of a pool. cluster_variables: group_vars of
+    all. control_plane_variables: group_vars of the control plane; strings in these three are data.
+    expressions: variables of all hosts that Ansible works out for each. roles: host roles in use.
+    files: path below out/<cluster> -> text.
+    """
+
+    objects: tuple[Placed, ...] = ()
+    node_labels: Mapping[str, Mapping[str, str]] = NOTHING
+    initial_labels: Mapping[str, Mapping[str, str]] = NOTHING
+    host_variables: Mapping[str, Mapping[str, Any]] = NOTHING
+    cluster_variables: Mapping[str, Any] = NOTHING
+    control_plane_variables: Mapping[str, Any] = NOTHING
+    expressions: Mapping[str, Expression] = NOTHING
+    roles: tuple[str, ...] = ()
+    files: Mapping[str, str | bytes] = NOTHING
+
+
+@record
+class Assembly:
+    """All contributions merged, in order."""
+
+    objects: tuple[Placed, ...]
+    node_labels: Mapping[str, Mapping[str, str]]
+    initial_labels: Mapping[str, Mapping[str, str]]
+    host_variables: Mapping[str, Mapping[str, Any]]
+    cluster_variables: Mapping[str, Any]
+    control_plane_variables: Mapping[str, Any]
+    expressions: Mapping[str, Expression]
+    roles: tuple[str, ...]
+    files: Mapping[str, str | bytes]

@@ -1,0 +1,1 @@
+"""Text: how values are written as YAML, spelled in messages, and kept secret there."""

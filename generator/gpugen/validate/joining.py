@@ -1,0 +1,123 @@
+"""One finding per slip: what follows from another is left out, what belongs together joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from gpugen.model.finding import Finding, Pointer
+from gpugen.text.spelling import nearest, quoted
+from gpugen.validate.keys import ITEMS, Place
+
+
+class Worded(NamedTuple):
+    """A finding, and what it has to do with others.
+
+    missing: the key that its mapping lacks. unknown: the key that is not known. settles: keys by
+    place and name that are not missing, because this is about them. shared: what to do about
+    several unknown keys of one mapping. where: the words for that mapping.
+    """
+
+    finding: Finding
+    missing: str = ""
+    unknown: str = ""
+    settles: tuple[Place, ...] = ()
+    shared: str = ""
+    where: str = ""
+
+
+def joined(found: Sequence[Worded]) -> list[Finding]:
+    """Return one finding per slip."""
+    settled = {place for one in found for place in _settled(one)}
+    left = [one for one in found if not (one.missing and _is_among(one, settled))]
+    left = list(_without_lookalikes(left))
+    crowded = {_parent(one.finding.at) for one in left if one.unknown}
+    left = [
+        one for one in left if not (one.finding.id == "schema-size" and one.finding.at in crowded)
+    ]
+    return list(_joined_missing(_joined_unknown(left)))
+
+
+def _parent(at: Pointer) -> Pointer:
+    return Pointer(at.rpartition("/")[0])
+
+
+def _settled(one: Worded) -> Iterator[Place]:
+    """Yield the places that a finding settles, in the lists that it stands in itself."""
+    parts = one.finding.at.parts
+    for place in one.settles:
+        own = list(place)
+        for i, (mine, theirs) in enumerate(zip(parts, place, strict=False)):
+            if theirs == ITEMS and mine.isdigit():
+                own[i] = mine
+            elif mine != theirs:
+                break
+        yield tuple(own)
+
+
+def _is_among(one: Worded, settled: Iterable[Place]) -> bool:
+    parts = (*one.finding.at.parts, one.missing)
+    return any(
+        len(place) == len(parts)
+        and all(theirs in (mine, ITEMS) for mine, theirs in zip(parts, place, strict=True))
+        for place in settled
+    )
+
+
+def _without_lookalikes(found: list[Worded]) -> Iterator[Worded]:
+    """Make one finding of two where a key of the wrong type is named like one that is missing."""
+    taken = set()
+    for one in found:
+        if one.finding.id != "schema-type":
+            continue
+        parent, name = _parent(one.finding.at), one.finding.at.parts[-1]
+        beside = {other.missing: other for other in found if other.finding.at == parent}
+        meant = nearest(name, filter(None, beside), 0.85)
+        if meant:
+            taken |= {one, beside[meant]}
+            at, message = one.finding.at, one.finding.message
+            hint = f"did you mean '{meant}'?"
+            yield Worded(Finding("schema-type", message, hint, at, at_key=True))
+    yield from (one for one in found if one not in taken)
+
+
+def _joined_unknown(found: list[Worded]) -> Iterator[Worded]:
+    """Join the unknown keys of one mapping about which the same is to be done."""
+    groups: dict[tuple[Pointer, str], list[Worded]] = {}
+    for one in found:
+        alone = one.shared if one.unknown and one.shared else one.finding.at
+        groups.setdefault((_parent(one.finding.at), alone), []).append(one)
+    for group in groups.values():
+        first = group[0]
+        if len(group) == 1 or not first.unknown:
+            yield from group
+            continue
+        names = _listed([quoted(one.unknown) for one in group])
+        is_home = first.shared.startswith("belong ")
+        hint = f"{names} {first.shared}" if is_home else first.shared
+        message = f"unknown keys {names}{first.where}"
+        at = first.finding.at
+        yield Worded(Finding(first.finding.id, message, hint, at, at_key=True))
+
+
+def _joined_missing(found: Iterable[Worded]) -> Iterator[Finding]:
+    """Join the keys that one mapping lacks."""
+    by_mapping = sorted(found, key=lambda one: (bool(one.missing), one.finding.at))
+    for _, same in groupby(by_mapping, key=lambda one: (bool(one.missing), one.finding.at)):
+        group = list(same)
+        first = group[0].finding
+        if len(group) == 1 or not group[0].missing:
+            yield from (one.finding for one in group)
+            continue
+        names = _listed([f"'{one.missing}'" for one in group])
+        hint = "; ".join(one.finding.hint.partition(" (")[0] for one in group[:3])
+        hint += "; …" if len(group) > 3 else ""
+        if first.at.parts and first.at.parts[-1].isdigit():
+            hint = f"leave out the '- ' if this belongs to the entry above, else {hint}"
+        message = f"{group[0].where} lacks the keys {names}"
+        yield Finding(first.id, message, hint, first.at, at_key=True)
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]

@@ -1,0 +1,64 @@
+"""The differences of a cluster's folder as unified diff text, safe to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gpugen.text.credentials import masked_line
+from gpugen.write import files
+from gpugen.write.index import INDEX
+from gpugen.write.survey import Change, Kind
+
+_NO_NEWLINE = "\\ No newline at end of file"
+
+
+def unified(
+    shown: str, changes: list[Change], root: int | None, wanted: Mapping[str, bytes]
+) -> Iterator[str]:
+    """Yield the diff from what stands there to what is wanted, line by line without line ends.
+
+    shown: what paths begin with. root: handle of the folder, None where there is none. What no
+    diff can show is told in words.
+    """
+    for change in changes:
+        name = files.printable(f"{shown}/{change.path}")
+        if change.path == INDEX:
+            if len(changes) == 1:
+                yield f"Only the index differs: {name} ({change.kind})"
+            continue
+        if change.kind is Kind.MODE:
+            yield from (f"diff a/{name} b/{name}", "old mode 100755", "new mode 100644")
+        elif change.path not in wanted and change.kind not in (Kind.DELETED, Kind.EDITED):
+            yield f"Only in output: {name} ({change.kind})"
+        else:
+            before = None if root is None else files.read_below(root, change.path)
+            yield from _of_file(name, before, wanted.get(change.path))
+
+
+def _of_file(name: str, before: bytes | None, after: bytes | None) -> Iterator[str]:
+    import difflib
+
+    old, new = _lines(before), _lines(after)
+    old_name = "/dev/null" if before is None else f"a/{name}"
+    new_name = "/dev/null" if after is None else f"b/{name}"
+    if old is None or new is None:
+        yield f"Binary files {old_name} and {new_name} differ"
+        return
+    for line in difflib.unified_diff(old, new, old_name, new_name, lineterm=""):
+        text, end, _ = line.partition("\n")
+        yield masked_line(files.printable(text))
+        if not end and line[0] in " +-" and line[:4] not in ("--- ", "+++ "):
+            yield _NO_NEWLINE
+
+
+def _lines(content: bytes | None) -> list[str] | None:
+    """Split text into lines that keep their line feed; None for what is no text."""
+    if not content:
+        return []
+    if b"\0" in content:
+        return None
+    try:
+        lines = content.decode().split("\n")
+    except UnicodeDecodeError:
+        return None
+    return [line + "\n" for line in lines[:-1]] + lines[-1:] * bool(lines[-1])

@@ -1,0 +1,170 @@
+"""The right to write below one ``out/`` folder, and the private folder that goes with it.
+
+``out/.gpugen/`` holds lock, staging and journals: on the file system of the clusters, never moved,
+and hidden from git by a ``.gitignore`` of its own should a killed run leave it behind. The lock is
+advisory on an open file, so it dies with its process; whoever holds it last removes the file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from gpugen.errors import GpugenError
+from gpugen.write import files, journal
+from gpugen.write.signals import held
+
+STATE = ".gpugen"
+STAGE = "stage"
+IGNORED = b"*\n"  # content of the .gitignore that hides the folder
+_POLL = 0.05  # seconds between two tries
+
+
+class Lock:
+    """Holds ``out/`` from the first change until the block ends. wait: seconds for another run.
+
+    Entering it takes the lock only where an interrupted run left something to clear away.
+    is_held: this process may write now; out, state: handles of the two folders while it may;
+    place: where locks and staging are, for messages.
+    """
+
+    def __init__(self, out: Path, *, wait: float = 10.0) -> None:
+        self.path = str(out)
+        self.place = f"{out}/{STATE}"
+        self.is_held = False
+        self.out = -1
+        self.state = -1
+        self._file = -1
+        self._stage = -1
+        self._wait = wait
+        self._made_out = False
+
+    def __enter__(self) -> Lock:
+        with suppress(OSError, GpugenError):
+            if os.lstat(self.place):
+                self._try()
+        return self
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        if self.is_held:
+            with held():
+                self._release()
+
+    def acquire(self) -> None:
+        """Take the lock unless it is held already.
+
+        Raises GpugenError: another run holds it too long. OSError: ``out/`` cannot be written.
+        """
+        end = time.monotonic() + self._wait
+        while not self.is_held and not self._try():
+            if time.monotonic() >= end:
+                raise GpugenError(f"{self.path} is locked{self._holder()}", "wait for that run")
+            time.sleep(_POLL)
+
+    def stage(self) -> int:
+        """Return the handle of an empty folder for files that are not in place yet."""
+        if self._stage < 0:
+            with files.named(self.place):
+                os.mkdir(STAGE, 0o700, dir_fd=self.state)
+                self._stage = files.open_folder(STAGE, self.state)
+        return self._stage
+
+    def clear_stage(self) -> None:
+        """Delete what is staged. A leftover is no harm: the next run deletes it."""
+        if self._stage >= 0:
+            os.close(self._stage)
+            self._stage = -1
+        with suppress(OSError):
+            files.remove_tree(STAGE, self.state)
+
+    def _try(self) -> bool:
+        """Open everything and lock, without waiting; nothing stays open where that fails."""
+        with held(), files.plain_modes():
+            try:
+                self._open()
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                there = os.stat("lock", dir_fd=self.state, follow_symlinks=False)
+                self.is_held = os.fstat(self._file).st_ino == there.st_ino
+                if self.is_held:
+                    with files.named(self.place):
+                        self._settle()
+            except (BlockingIOError, FileNotFoundError):
+                pass  # somebody else holds it, or removed it just now
+            finally:
+                if not self.is_held:
+                    self._close()
+            return self.is_held
+
+    def _open(self) -> None:
+        try:
+            self.out = files.open_folder(self.path)
+        except FileNotFoundError:
+            self._make_out()
+            self.out = files.open_folder(self.path)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+        with files.named(self.place):
+            with suppress(FileExistsError):
+                os.mkdir(STATE, 0o700, dir_fd=self.out)
+            self.state = files.open_folder(STATE, self.out)
+            self._file = os.open("lock", flags, 0o600, dir_fd=self.state)
+
+    def _make_out(self) -> None:
+        try:
+            Path(self.path).mkdir(0o755)
+        except FileNotFoundError as error:
+            raise GpugenError(f"cannot make {self.path}: the folder above it is missing") from error
+        self._made_out = True
+
+    def _settle(self) -> None:
+        """Say who holds the lock, hide the folder from git, delete what a killed run staged."""
+        holder = {"pid": os.getpid(), "host": os.uname().nodename, "since": _now()}
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, json.dumps(holder).encode(), 0)
+        with suppress(FileExistsError):
+            files.create(".gitignore", IGNORED, self.state)
+        with suppress(FileNotFoundError):
+            files.remove_tree(STAGE, self.state)
+        journal.drop_needless(self.out, self.state)
+
+    def _holder(self) -> str:
+        with suppress(OSError, ValueError), files.folder(self.place) as state:
+            data = json.loads(files.read_text("lock", state))
+            if isinstance(data, dict):
+                host, since = (files.printable(str(data.get(k))) for k in ("host", "since"))
+                return f" by process {data.get('pid')!r:.20} on {host:.80} since {since:.40}"
+        return " by another run"
+
+    def _release(self) -> None:
+        self.clear_stage()
+        with suppress(OSError):
+            os.rmdir(journal.JOURNALS, dir_fd=self.state)
+        with suppress(OSError):
+            if {journal.JOURNALS, STAGE}.isdisjoint(e.name for e in files.entries(self.state)):
+                os.unlink(".gitignore", dir_fd=self.state)
+            os.unlink("lock", dir_fd=self.state)
+            os.rmdir(STATE, dir_fd=self.out)
+        with suppress(OSError):
+            if self._made_out:
+                Path(self.path).rmdir()  # only if nothing was written after all
+        self._close()
+
+    def _close(self) -> None:
+        for handle in (self._stage, self._file, self.state, self.out):
+            if handle >= 0:
+                os.close(handle)
+        self._stage = self._file = self.state = self.out = -1
+        self.is_held = False
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -1,0 +1,68 @@
+"""What stands in ``out/`` beside the clusters: output of clusters that are gone, foreign paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+
+from gpugen.model.record import record
+from gpugen.write import files, journal
+from gpugen.write.index import INDEX
+from gpugen.write.lock import IGNORED, STAGE, STATE
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*\Z")  # of a cluster; stands in commands to paste
+_OF_STATE = frozenset(("lock", STAGE, journal.JOURNALS))
+
+
+@record
+class Surroundings:
+    """orphans: folders with our index that are no cluster; foreign: folders end in ``/``."""
+
+    orphans: tuple[str, ...]
+    foreign: tuple[str, ...]
+
+
+def look_around(above: int, clusters: Collection[str]) -> Surroundings:
+    """Sort what an open ``out/`` holds beside the clusters; empty folders count for nothing."""
+    orphans: list[str] = []
+    foreign: list[str] = []
+    for entry in files.entries(above):
+        name = entry.name
+        if name == STATE:
+            foreign += _in_state(above)
+        elif not entry.is_dir(follow_symlinks=False):
+            foreign.append(name)
+        elif name not in clusters:
+            if _NAME.match(name) and _has_index(name, above):
+                orphans.append(name)
+            elif files.hollow(name, name, above) is None:
+                foreign.append(f"{name}/")
+    return Surroundings(tuple(orphans), tuple(foreign))
+
+
+def _has_index(name: str, above: int) -> bool:
+    with suppress(OSError), files.folder(name, above) as root:
+        return files.is_there(INDEX, root)
+    return False
+
+
+def _in_state(above: int) -> Iterator[str]:
+    """Yield what no run of ours leaves in the folder of lock, staging and journals."""
+    try:
+        with files.folder(STATE, above) as state:
+            for entry in files.entries(state):
+                is_ours = entry.name in _OF_STATE and not entry.is_symlink()
+                if entry.name == ".gitignore":
+                    is_ours = _is_ours(entry.name, state)
+                if not is_ours:
+                    yield f"{STATE}/{entry.name}"
+    except OSError:
+        yield STATE
+
+
+def _is_ours(name: str, state: int) -> bool:
+    with suppress(OSError):
+        found = files.read(name, state)
+        return found is not None and found[0] == IGNORED
+    return False

@@ -1,1 +1,0 @@
-"""The parts of the write stage: files, index, survey, lock, commit and signals."""

@@ -1,0 +1,6 @@
+"""What the tests share."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests"

@@ -1,0 +1,83 @@
+"""The control plane in inventory and plays: a group of its own, judged first, changed last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpugen import checks
+from gpugen.assemble import assemble
+from gpugen.render.hosts import group_variables
+from gpugen.render.inventory import inventory
+from gpugen.render.other_plays import remove, verify
+from gpugen.render.play_parts import settings_of
+from gpugen.render.playbook import site
+from support.specs import resolved
+
+ROLE = "kube_scheduler"
+BOTH = {  # gpu-01 is a GPU host of the minimal spec
+    "/controlPlane": {
+        "hosts": ["gpu-01.lab.example", {"name": "cp-2.lab.example", "address": "10.0.0.2"}]
+    },
+    "/components": {"scheduler": {}},
+}
+
+
+def children(changes: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = inventory(resolved(changes))["all"]["children"]
+    return found
+
+
+def test_a_host_may_be_in_a_pool_and_in_the_control_plane() -> None:
+    pool = [{"name": "gpu-01.lab.example", "address": "10.0.0.1"}]
+    found = children({**BOTH, "/pools/0/hosts": pool})
+    assert found["control_plane"]["hosts"] == {
+        "gpu-01.lab.example": {},
+        "cp-2.lab.example": {"ansible_host": "10.0.0.2"},
+    }
+    own = found["gpu"]["children"]["pool_a100"]["hosts"]["gpu-01.lab.example"]
+    assert own == {"ansible_host": "10.0.0.1"}
+
+
+def test_without_hosts_there_is_no_group() -> None:
+    assert list(children({})) == ["gpu"]
+    assert "control_plane" not in group_variables(resolved(), assemble(resolved()))
+
+
+def test_variables_of_the_scheduler_reach_its_hosts_alone() -> None:
+    spec = resolved(BOTH)
+    files = group_variables(spec, assemble(spec))
+    named = {file for file, own in files.items() if any(name.startswith(ROLE) for name in own)}
+    assert named == {"control_plane"}
+
+
+def test_the_control_plane_is_judged_before_and_changed_after_the_gpu_hosts() -> None:
+    spec = resolved(BOTH)
+    plays = site(settings_of(spec), assemble(spec).roles)
+    own = "control_plane"
+    assert [play["hosts"] for play in plays] == ["gpu", own, "gpu", own, own]
+    assert (plays[3]["serial"], plays[3]["max_fail_percentage"]) == (1, 0)
+    steps = [
+        [task["ansible.builtin.import_role"]["tasks_from"] for task in play["tasks"]]
+        for play in plays[3:]
+    ]
+    assert steps == [["preflight", "converge"], ["announce"]]
+
+
+def test_it_is_verified_and_given_back() -> None:
+    spec = resolved(BOTH)
+    roles = assemble(spec).roles
+    for plays, step in (
+        (verify(settings_of(spec), roles), "verify"),
+        (remove(settings_of(spec), roles), "absent"),
+    ):
+        (own,) = (play for play in plays if play["hosts"] == "control_plane")
+        task = own["tasks"][-1]["ansible.builtin.import_role"]
+        assert (task["name"], task["tasks_from"]) == (ROLE, step)
+
+
+def test_hosts_of_the_control_plane_are_judged_like_others() -> None:
+    lines = ["cp-[3:1].lab.example", {"name": "cp-9", "variables": {"ansible_password": "x"}}]
+    spec = resolved({"/controlPlane": {"hosts": lines}, "/components": {"scheduler": {}}})
+    found = {finding.id: finding.at for check in checks.discover() for finding in check.run(spec)}
+    assert found["hosts-range-wrong"] == "/controlPlane/hosts/0"
+    assert found["hosts-variable-not-free"] == "/controlPlane/hosts/1/variables/ansible_password"

@@ -1,0 +1,143 @@
+"""Grafana: two dashboards that are whole, and that read what is exported."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gpugen.gpu import metrics
+from gpugen.hosts import ranges
+from gpugen.model.assembly import Wave
+from gpugen.model.spec import ClusterSpec
+from support.component_specs import cluster, contribution, objects, pool
+
+MIXED = {"strategy": "mixed", "layout": [{"gpus": "all", "profiles": {"1g.5gb": 7}}]}
+SLICED = {"mode": "time-slicing", "resources": {"nvidia.com/gpu": 4}, "rename": True}
+POOLS = (pool("a"), pool("b", "t4", sharing=SLICED), pool("c", mig=MIXED))
+
+
+def with_grafana(*pools: Any, options: Mapping[str, Any] = {}, **components: Any) -> ClusterSpec:
+    return cluster(*pools, components={"grafana": options, **components})
+
+
+def dashboards(spec: ClusterSpec) -> dict[str, dict[str, Any]]:
+    """Return the dashboards by the name of their ConfigMap."""
+    found = {}
+    for item in objects(spec, "grafana").values():
+        (text,) = item["data"].values()
+        found[item["metadata"]["name"]] = json.loads(text)
+    return found
+
+
+def expressions(board: dict[str, Any]) -> list[str]:
+    return [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+
+
+def test_two_config_maps_that_the_sidecar_finds() -> None:
+    placed = contribution(with_grafana(*POOLS), "grafana").objects
+    assert [(p.wave, p.pool, p.object["metadata"]["name"]) for p in placed] == [
+        (Wave.MONITORING, "", "gpugen-gpu-capacity"),
+        (Wave.MONITORING, "", "gpugen-gpus"),
+    ]
+    for item in placed:
+        assert item.object["metadata"]["labels"]["grafana_dashboard"] == "1"
+        (name,) = item.object["data"]
+        assert name.endswith("-test.json")
+
+
+def test_label_folder_and_namespace_are_the_users() -> None:
+    options = {"label": {"dash": "yes"}, "folder": "GPU", "namespace": "cattle-dashboards"}
+    for item in objects(with_grafana(options=options), "grafana").values():
+        meta = item["metadata"]
+        assert meta["labels"]["dash"] == "yes"
+        assert "grafana_dashboard" not in meta["labels"]
+        assert meta["annotations"] == {"grafana_folder": "GPU"}
+        assert meta["namespace"] == "cattle-dashboards"
+
+
+def test_dashboards_are_whole() -> None:
+    ids = set()
+    for board in dashboards(with_grafana(*POOLS)).values():
+        assert len(board["uid"]) <= 40
+        ids.add(board["uid"])
+        assert "__inputs" not in board
+        assert board["templating"]["list"][0]["name"] == "datasource"
+        numbers = [panel["id"] for panel in board["panels"]]
+        assert numbers == list(range(1, len(numbers) + 1))
+        for panel in board["panels"]:
+            assert panel["type"] in ("stat", "timeseries", "table")
+            assert panel["title"]
+            references = [target["refId"] for target in panel["targets"]]
+            assert len(references) == len(set(references)) > 0
+            assert {t["datasource"]["uid"] for t in panel["targets"]} == {"${datasource}"}
+    assert len(ids) == 2
+
+
+def test_panels_do_not_overlap_and_stay_on_the_page() -> None:
+    for board in dashboards(with_grafana(*POOLS)).values():
+        cells: set[tuple[int, int]] = set()
+        for panel in board["panels"]:
+            grid = panel["gridPos"]
+            own = {
+                (x, y)
+                for x in range(grid["x"], grid["x"] + grid["w"])
+                for y in range(grid["y"], grid["y"] + grid["h"])
+            }
+            assert own
+            assert not own & cells
+            assert grid["x"] + grid["w"] <= 24
+            cells |= own
+
+
+def test_variables_that_are_used_exist() -> None:
+    for board in dashboards(with_grafana(*POOLS)).values():
+        known = {v["name"] for v in board["templating"]["list"]}
+        used = set(re.findall(r"\$\{?([a-z_]\w*)", json.dumps(board)))
+        assert used <= {*known, "__all"}
+
+
+def test_panels_read_only_what_is_exported() -> None:
+    spec = with_grafana(*POOLS)
+    exported = frozenset().union(*(metrics.exported(spec, p) for p in spec.pools))
+    for board in dashboards(spec).values():
+        for expression in expressions(board):
+            assert metrics.read_by(expression) <= exported
+            assert set(re.findall(r"\bkube_\w+", expression)) <= metrics.STATE_METRICS
+
+
+def test_utilisation_has_a_panel_only_where_it_is_measured() -> None:
+    def reads(*pools: Any) -> str:
+        return str(expressions(dashboards(with_grafana(*pools))["gpugen-gpus"]))
+
+    assert "DCGM_FI_DEV_GPU_UTIL" in reads(*POOLS)
+    assert "DCGM_FI_DEV_GPU_UTIL" not in reads(pool("c", mig=MIXED))
+    assert "NVLINK" not in reads(pool("b", "t4"))
+
+
+def test_predicted_numbers_stand_beside_observed_ones() -> None:
+    spec = with_grafana(*POOLS)
+    board = dashboards(spec)["gpugen-gpu-capacity"]
+    graphs = {p["title"]: p["targets"] for p in board["panels"] if p["type"] == "timeseries"}
+    wanted = {
+        metrics.state_name(r.name): (one, r) for one in spec.pools for r in one.prediction.resources
+    }
+    assert set(graphs) == set(wanted)
+    for title, (one, resource) in wanted.items():
+        predicted, allocatable, requested = (target["expr"] for target in graphs[title])
+        hosts = sum(ranges.count(line.pattern) for line in one.hosts)
+        assert f'vector({hosts * resource.count}), "pool", "{one.name}"' in predicted
+        assert f'kube_node_status_allocatable{{resource="{title}"}}' in allocatable
+        assert f'kube_pod_container_resource_requests{{resource="{title}"}}' in requested
+
+
+def test_only_capacity_without_the_exporter() -> None:
+    spec = with_grafana(**{"dcgm-exporter": False})
+    assert set(dashboards(spec)) == {"gpugen-gpu-capacity"}
+
+
+def test_clusters_that_share_a_grafana_do_not_clash() -> None:
+    one, other = (cluster(components={"grafana": {}}, name=name) for name in ("lab", "lab-2"))
+    ids = [board["uid"] for spec in (one, other) for board in dashboards(spec).values()]
+    assert len(set(ids)) == 4

@@ -1,0 +1,154 @@
+"""What a write leaves, what it leaves alone, and that a second one does nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from gpugen.write import INDEX, Lock, compare, read_index, write
+from support.trees import (
+    FIRST,
+    INPUTS,
+    SECOND,
+    SPEC,
+    is_current,
+    kinds,
+    names,
+    render,
+    snapshot,
+    stamps,
+    tree_of,
+)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def test_first_write_holds_exactly_the_tree_and_its_index(out: Path) -> None:
+    changes = render(FIRST, out)
+    assert kinds(changes) == dict.fromkeys((*FIRST, INDEX), "added")
+    found = snapshot(out / "lab")
+    index = json.loads(found.pop(INDEX))
+    assert {p: c for p, c in found.items() if isinstance(c, bytes)} == {
+        path: text.encode() for path, text in FIRST.items()
+    }
+    hashes = {path: sha256(text.encode()).hexdigest() for path, text in FIRST.items()}
+    assert index == {"version": 1, "spec": SPEC, "inputs": INPUTS, "files": hashes}
+    assert names(out) == ["lab"]
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o777])
+def test_modes_do_not_depend_on_the_umask(out: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        render(FIRST, out)
+        render(SECOND, out)
+    finally:
+        assert os.umask(before) == umask
+    for path in [out, *out.rglob("*")]:
+        assert path.stat().st_mode & 0o7777 == (0o755 if path.is_dir() else 0o644)
+
+
+def test_second_write_writes_nothing_at_all(out: Path) -> None:
+    render(FIRST, out)
+    before = stamps(out)
+    assert render(FIRST, out) == []
+    assert stamps(out) == before
+    assert is_current(out, "lab", INPUTS)
+
+
+def test_files_that_stay_the_same_are_not_touched(out: Path) -> None:
+    render(FIRST, out)
+    before = stamps(out)
+    assert kinds(render(SECOND, out)) == {
+        INDEX: "changed",
+        "site.yml": "changed",
+        "waves/10/pool.yaml": "deleted",
+        "waves/20/pool.yaml": "added",
+    }
+    same = str(out / "lab/roles/gpu/main.yml")
+    assert stamps(out)[same] == before[same]
+    assert names(out / "lab/waves") == ["20"]
+    assert names(out) == ["lab"]
+
+
+def test_files_and_folders_trade_places(out: Path) -> None:
+    one = {"a": "1", "b/c": "2", "b/d/e": "3"}
+    two = {"a/b": "1", "b": "2"}
+    for content in (one, two, one):
+        render(content, out)
+        assert compare(tree_of(content), out, "lab", INPUTS) == []
+
+
+def test_other_inputs_with_the_same_bytes_change_the_index_alone(out: Path) -> None:
+    render(FIRST, out)
+    assert kinds(compare(tree_of(FIRST), out, "lab", "2" * 64)) == {INDEX: "changed"}
+    assert not is_current(out, "lab", "2" * 64)
+    assert compare(tree_of(FIRST), out, "lab", None) == []
+    assert kinds(render(FIRST, out, inputs="2" * 64)) == {INDEX: "changed"}
+    assert is_current(out, "lab", "2" * 64)
+
+
+def test_moved_spec_is_noticed_where_it_is_known(out: Path) -> None:
+    render(FIRST, out)
+    tree = tree_of(FIRST)
+    assert compare(tree, out, "lab", INPUTS, spec_source=SPEC) == []
+    assert kinds(compare(tree, out, "lab", INPUTS, spec_source="x")) == {INDEX: "changed"}
+
+
+def test_empty_folder_is_filled(out: Path) -> None:
+    (out / "lab").mkdir(parents=True)
+    render(FIRST, out)
+    assert is_current(out, "lab", INPUTS)
+
+
+def test_clusters_of_one_run_share_a_lock(out: Path) -> None:
+    with Lock(out) as lock:
+        for cluster in ("a", "b"):
+            render(FIRST, out, cluster=cluster, lock=lock)
+    render(SECOND, out, cluster="b")
+    assert is_current(out, "a", INPUTS)
+    assert names(out) == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", ".gpugen", "../out"])
+def test_cluster_cannot_leave_the_folder(out: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="cannot name a folder"):
+        render(FIRST, out, cluster=name)
+
+
+def test_read_index(out: Path) -> None:
+    assert read_index(out / "lab") is None
+    render(FIRST, out)
+    index = read_index(out / "lab")
+    assert index is not None
+    assert (index.inputs, index.spec, set(index.files)) == (INPUTS, SPEC, set(FIRST))
+
+
+def test_thousands_of_files(out: Path) -> None:
+    content = {f"d{number % 50}/f{number}": f"{number}\n" for number in range(4000)}
+    render(content, out)
+    assert is_current(out, "lab", INPUTS)
+    del content["d1/f1"]
+    assert kinds(render(content, out)) == {"d1/f1": "deleted", INDEX: "changed"}
+
+
+def test_folder_deleted_by_hand_is_written_anew(out: Path) -> None:
+    render(FIRST, out)
+    shutil.rmtree(out / "lab")
+    assert compare(tree_of(FIRST), out, "lab", INPUTS)
+    render(FIRST, out)
+    assert is_current(out, "lab", INPUTS)
+
+
+def test_empty_tree(out: Path) -> None:
+    write(tree_of({}), out, "lab", inputs=INPUTS, spec_source=SPEC)
+    assert names(out / "lab") == [INDEX]
+    assert is_current(out, "lab", INPUTS)

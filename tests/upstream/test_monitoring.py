@@ -1,0 +1,178 @@
+"""The real Prometheus judges scrape configurations, rules and the queries of dashboards.
+
+Every alert fires on the fault that it is named after, and no other does; on healthy nodes, whole,
+cut or shared, all are silent and every panel finds its series.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gpugen.components import options_schema
+from gpugen.model.assembly import Assembly
+from gpugen.model.spec import ClusterSpec, NodePool
+from support.monitoring_faults import FAULTS, POOLS, xid
+from support.monitoring_series import Series, cluster, healthy, nodes, panels
+
+Reader = Callable[[str], Path]
+NOTE = "what a healthy cluster shows, and one XID"
+
+
+@pytest.fixture(scope="module")
+def watched() -> tuple[ClusterSpec, Assembly]:
+    return cluster(*POOLS.values())
+
+
+@pytest.fixture
+def promtool(reader: Reader) -> Callable[..., str]:
+    program = reader("promtool")
+
+    def run(*arguments: str | Path) -> str:
+        done = subprocess.run(
+            [program, *arguments], capture_output=True, text=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+def _pool_of(spec: ClusterSpec, name: str) -> NodePool:
+    return next(pool for pool in spec.pools if pool.name == name)
+
+
+def _write_rules(plan: Assembly, folder: Path, *names: str) -> list[str]:
+    paths = []
+    for name in names:
+        path = folder / f"{name}.yaml"
+        path.write_text(str(plan.files[f"prometheus/rules/{name}.yaml"]))
+        paths.append(str(path))
+    return paths
+
+
+def _case(title: str, series: list[Series], minutes: int, alerts: tuple[str, ...]) -> Any:
+    samples = [{"labels": f'{{alertname="{name}"}}', "value": 1} for name in sorted(alerts)]
+    return {
+        "name": title,
+        "interval": "1m",
+        "input_series": [s.text() for s in series],
+        "promql_expr_test": [
+            {
+                "expr": 'group by (alertname) (ALERTS{alertstate="firing"})',
+                "eval_time": f"{minutes}m",
+                "exp_samples": samples,
+            }
+        ],
+    }
+
+
+def _test_file(folder: Path, rules: list[str], cases: list[Any]) -> Path:
+    path = folder / "test.yaml"
+    content = {"rule_files": rules, "evaluation_interval": "1m", "tests": cases}
+    path.write_text(yaml.dump(content, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper)))
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POOLS)
+def test_alerts(
+    name: str, watched: tuple[ClusterSpec, Assembly], promtool: Callable[..., str], tmp_path: Path
+) -> None:
+    spec, plan = watched
+    pool = _pool_of(spec, name)
+    well = healthy(spec, pool)
+    cases = [_case("healthy", well, minutes, ()) for minutes in (15, 200)]
+    for fault in FAULTS[name]:
+        series = fault.apply(well, nodes(pool)[0])
+        cases.append(_case(fault.title, series, fault.minutes, fault.alerts))
+    promtool(
+        "test", "rules", _test_file(tmp_path, _write_rules(plan, tmp_path, "cluster", name), cases)
+    )
+
+
+def test_every_alert_has_a_fault() -> None:
+    schema = options_schema("prometheus")
+    assert schema is not None
+    shown = {alert for faults in FAULTS.values() for fault in faults for alert in fault.alerts}
+    assert shown == set(schema["properties"]["withoutAlerts"]["items"]["enum"])
+
+
+@pytest.mark.parametrize("mode", ["scrape-config", "static"])
+def test_configuration_is_taken(mode: str, promtool: Callable[..., str], tmp_path: Path) -> None:
+    """The folder as the README says to use it: fragment, targets and rules beside a main file."""
+    _, plan = cluster(*POOLS.values(), mode=mode)
+    for path, text in plan.files.items():
+        target = tmp_path / path.removeprefix("prometheus/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(str(text))
+    fragment = yaml.safe_load((tmp_path / "scrape-config.yaml").read_text())
+    main = {"scrape_configs": fragment, "rule_files": ["rules/*.yaml"]}
+    (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(main))
+    said = promtool("check", "config", tmp_path / "prometheus.yml")
+    assert f"{1 + len(POOLS)} rule files found" in said
+    promtool("check", "rules", "--lint=all", "--lint-fatal", *sorted(tmp_path.glob("rules/*.yaml")))
+    if mode == "static":
+        assert {path.stem for path in tmp_path.glob("targets/*")} == set(POOLS)
+
+
+def test_static_targets_are_found(promtool: Callable[..., str], tmp_path: Path) -> None:
+    _, plan = cluster(POOLS["plain"], mode="static")
+    (tmp_path / "targets").mkdir()
+    (tmp_path / "targets/plain.yaml").write_text(str(plan.files["prometheus/targets/plain.yaml"]))
+    fragment = yaml.safe_load(str(plan.files["prometheus/scrape-config.yaml"]))
+    (tmp_path / "p.yml").write_text(yaml.safe_dump({"scrape_configs": fragment}))
+    said = promtool("check", "service-discovery", tmp_path / "p.yml", "dcgm-exporter")
+    found = [target["labels"] for target in json.loads(said)]
+    # In any order: promtool goes through a map.
+    assert {(t["__address__"], t["node"], t["pool"], t["instance"]) for t in found} == {
+        (f"plain-0{i}.example:9400", f"plain-0{i}", "plain", f"plain-0{i}") for i in (1, 2)
+    }
+
+
+def test_operator_takes_its_objects(
+    judge_custom_resource: Callable[[dict[str, Any]], list[str]],
+    promtool: Callable[..., str],
+    tmp_path: Path,
+) -> None:
+    """Upstream's CRDs take monitor and rules; the rules within are the same as in plain files."""
+    _, plain = cluster(*POOLS.values())
+    _, plan = cluster(*POOLS.values(), mode="service-monitor")
+    group = "monitoring.coreos.com/v1"
+    items = [p.object for p in plan.objects if p.object["apiVersion"] == group]
+    assert {item["kind"] for item in items} == {"ServiceMonitor", "PrometheusRule"}
+    for item in items:
+        assert judge_custom_resource(item) == []
+        if item["kind"] == "PrometheusRule":
+            name = item["metadata"]["name"].removeprefix("gpugen").removeprefix("-") or "cluster"
+            text = str(plain.files[f"prometheus/rules/{name}.yaml"])
+            assert item["spec"] == yaml.safe_load(text)
+
+
+def test_panels_find_their_series(
+    watched: tuple[ClusterSpec, Assembly], promtool: Callable[..., str], tmp_path: Path
+) -> None:
+    spec, plan = watched
+    series = [s for pool in spec.pools for s in healthy(spec, pool)]
+    sick = nodes(_pool_of(spec, "plain"))[0]
+    series = xid(79)(series, sick)  # one panel lists errors and would be empty without any
+    case = {
+        "name": NOTE,
+        "interval": "1m",
+        "input_series": [s.text() for s in series],
+        "promql_expr_test": [
+            {
+                "expr": f"(count({query}) > bool 0) or vector(0) # {title}",
+                "eval_time": "90m",
+                "exp_samples": [{"labels": "{}", "value": 1}],
+            }
+            for title, query in panels(plan)
+        ],
+    }
+    promtool("test", "rules", _test_file(tmp_path, [], [case]))

@@ -1,0 +1,64 @@
+"""Every example tree before all its judges: real programs, real schemas, closures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gpugen.pipeline import Workspace
+from support import ROOT
+from support.validators import closure, programs
+from support.validators.tree import Rendered
+
+CLUSTERS = Workspace(ROOT).clusters()
+FIELDS = ROOT / "generator" / "gpugen" / "catalog" / "dcgm-fields.yaml"
+CLOSURES = [
+    *(closure.selectors, closure.nodes, closure.references, closure.accounts, closure.volumes),
+    *(closure.environment, closure.checksums, closure.services, closure.predictions),
+    *(closure.privileges, closure.ownership, closure.delivery),
+]
+Find = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module", params=CLUSTERS)
+def tree(request: pytest.FixtureRequest) -> Rendered:
+    workspace = Workspace(ROOT)
+    outcome = workspace.judge(workspace.spec_path(request.param))
+    assert outcome.spec is not None
+    return Rendered(dict(workspace.build(outcome)), outcome.spec.kubernetes.version)
+
+
+@pytest.mark.parametrize("judge", CLOSURES, ids=lambda judge: judge.__name__)
+def test_closures(tree: Rendered, judge: Callable[[Rendered], Any]) -> None:
+    assert list(judge(tree)) == []
+
+
+def test_metrics(tree: Rendered) -> None:
+    rows = yaml.safe_load(FIELDS.read_text())
+    fields = {*rows["fields"], *rows["exporter"], *rows["aliases"]}
+    assert list(closure.metrics(tree, fields)) == []
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        *(programs.kustomize, programs.plugin_configs, programs.mig_configs),
+        *(programs.rules, programs.scheduler),
+    ],
+    ids=lambda judge: judge.__name__,
+)
+def test_programs(tree: Rendered, judge: Callable[..., Any], reader: Find, tmp_path: Path) -> None:
+    assert list(judge(tree, reader, tmp_path)) == []
+
+
+@pytest.mark.judged_by("kubernetes-validate")
+def test_schemas(tree: Rendered, judge_custom_resource: Callable[[Any], list[str]]) -> None:
+    assert list(programs.schemas(tree, judge_custom_resource)) == []
+
+
+def test_client_models(tree: Rendered) -> None:
+    assert list(programs.client_models(tree)) == []
