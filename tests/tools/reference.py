@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from itertools import groupby
+from pathlib import Path
 
 import click
 

@@ -17,7 +17,7 @@ from support.documents import ROOT, named_blocks
 from support.specs import MINIMAL
 
 PAGE = "CONTRIBUTING.md"
-COMPONENT = "generator/gpugen/components/gpu_quota"
+COMPONENT = "generator/gpugen/components/devices/gpu_quota"
 FOLDERS = ("generator", "keys", "roles", "schemas")
 
 

@@ -77,7 +77,7 @@ from gpugen.catalog import Catalog
 catalog = Catalog()
 for _ in range(2):
     catalog.gpu("a100-sxm4-40gb"), catalog.release("2026.11"), catalog.distribution("kubeadm")
-print(*(p.partition("/catalog/")[2] for p in opened if p.endswith(".yaml")))
+print(*(p.partition("/catalog/data/")[2] for p in opened if p.endswith(".yaml")))
 """
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

@@ -63,7 +63,7 @@ def test_a_rule_is_kept_where_the_page_says(rule: str) -> None:
     assert found
     for place in found:
         assert place.exists(), place
-        if place.parent.name in {"roles", "conformance", "hosts"}:
+        if place.parent.name in {"roles", "upstream", "nodes"}:
             assert rule in ids_of(place), f"{place.relative_to(ROOT)} does not name {rule}"
 
 
