@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gpugen import write
+from gpugen import pipeline, write
 from gpugen.model.finding import is_fatal
-from gpugen.pipeline import Workspace
+from gpugen.workspace import Workspace
 from support import ROOT
 
 HERE = Path(__file__).parent
@@ -22,9 +22,9 @@ CASES = [(root, name) for root in ROOTS for name in Workspace(root).clusters()]
 @pytest.mark.parametrize(("root", "name"), CASES, ids=lambda v: getattr(v, "name", v))
 def test_tree_is_current(root: Path, name: str, request: pytest.FixtureRequest) -> None:
     workspace = Workspace(root)
-    outcome = workspace.judge(workspace.spec_path(name))
+    outcome = pipeline.run(workspace.spec_path(name), workspace)
     assert not is_fatal(outcome.findings), outcome.findings
-    tree, inputs = workspace.build(outcome), workspace.inputs(outcome)
+    tree, inputs = pipeline.build(outcome), workspace.inputs(outcome.document, outcome.keys)
     out = root / "out"
     if request.config.getoption("--regold"):
         assert outcome.spec is not None

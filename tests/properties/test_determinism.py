@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
+from gpugen import pipeline
 from gpugen.model.finding import is_fatal
-from gpugen.pipeline import Workspace
 from gpugen.text.yaml_text import to_yaml
+from gpugen.workspace import Workspace
 from support import ROOT
 
 CLUSTERS = Workspace(ROOT).clusters()
@@ -88,9 +89,9 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 
 def tree_of(root: Path, cluster: str) -> dict[str, bytes]:
     workspace = Workspace(root)
-    outcome = workspace.judge(workspace.spec_path(cluster))
+    outcome = pipeline.run(workspace.spec_path(cluster), workspace)
     assert not is_fatal(outcome.findings), outcome.findings
-    return dict(workspace.build(outcome))
+    return dict(pipeline.build(outcome))
 
 
 def home(tmp_path: Path, cluster: str, spec: dict[str, Any]) -> Path:

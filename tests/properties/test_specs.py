@@ -13,13 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from gpugen import pipeline
 from gpugen.assemble import assemble
 from gpugen.kube.conform import fault
 from gpugen.model.finding import is_fatal
-from gpugen.pipeline import Workspace
 from gpugen.report import rows
 from gpugen.resolve import resolve
 from gpugen.text.yaml_text import to_yaml
+from gpugen.workspace import Workspace
 from support import ROOT
 from support.commands import Answer, gpugen
 from support.rich import RICH, catalog, judged
@@ -84,7 +85,7 @@ def explained(folder: Path, raw: bytes) -> None:
     path = folder / "inventories" / "drawn" / "cluster.yaml"
     path.write_bytes(raw)
     space.reader = type(space.reader)()
-    outcome = space.judge(path)
+    outcome = pipeline.run(path, space)
     lines = raw.decode("utf-8-sig", "replace").replace("\r\n", "\n").split("\n")
     for row in rows([outcome]):
         assert row.id

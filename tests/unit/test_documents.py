@@ -10,13 +10,13 @@ import click
 import pytest
 import yaml
 
-from gpugen import __version__
+from gpugen import __version__, pipeline
 from gpugen.catalog import Catalog
 from gpugen.cli import COMMANDS, main
 from gpugen.errors import ExitCode
 from gpugen.model.assembly import Wave
-from gpugen.pipeline import Workspace
 from gpugen.validate import validate
+from gpugen.workspace import Workspace
 from support.documents import PAGES, ROOT, agrees, blocks, prose, text_of
 from tools import reference
 
@@ -169,8 +169,8 @@ def test_component_versions_are_the_releases(name: str) -> None:
 def test_before_and_after_of_the_readme() -> None:
     """What the opening table says stands in the files that it names, and the spec as shown."""
     workspace = Workspace(ROOT)
-    outcome = workspace.judge(workspace.spec_path("lab"))
-    tree = dict(workspace.build(outcome))
+    outcome = pipeline.run(workspace.spec_path("lab"), workspace)
+    tree = dict(pipeline.build(outcome))
     rows = table(text_of("README.md"), "## Why")
     assert len(rows) == 8
     for what, says, file in rows:

@@ -14,12 +14,13 @@ import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from gpugen import pipeline
 from gpugen.assemble import assemble
 from gpugen.hosts import ranges
 from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
-from gpugen.pipeline import Workspace
 from gpugen.render.hosts import group, render_hosts
+from gpugen.workspace import Workspace
 from support import ROOT
 from support.required import missing
 from support.specs import resolved
@@ -77,9 +78,9 @@ def example(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[ClusterSpec, Rendered, Path]:
     workspace = Workspace(ROOT)
-    outcome = workspace.judge(workspace.spec_path(request.param))
+    outcome = pipeline.run(workspace.spec_path(request.param), workspace)
     assert outcome.spec is not None
-    rendered = Rendered(dict(workspace.build(outcome)))
+    rendered = Rendered(dict(pipeline.build(outcome)))
     return outcome.spec, rendered, write(rendered.files, tmp_path_factory.mktemp(request.param))
 
 
@@ -141,8 +142,8 @@ def test_lint(cluster: str, tmp_path: Path) -> None:
     """The production profile, on plays, variables and roles as they lie in the output."""
     program = linter()
     workspace = Workspace(ROOT)
-    outcome = workspace.judge(workspace.spec_path(cluster))
-    folder = write(dict(workspace.build(outcome)), tmp_path)
+    outcome = pipeline.run(workspace.spec_path(cluster), workspace)
+    folder = write(dict(pipeline.build(outcome)), tmp_path)
     done = subprocess.run(
         [program, "--profile", "production", "--offline", "--nocolor"],
         cwd=folder,

@@ -18,15 +18,16 @@ from typing import Any
 
 import pytest
 
+from gpugen import pipeline
 from gpugen.assemble import assemble
 from gpugen.catalog import reading, shape
 from gpugen.model.assembly import Expression
 from gpugen.model.finding import is_fatal
 from gpugen.model.record import replaced
-from gpugen.pipeline import Workspace
 from gpugen.render import hosts, inventory, play_parts, render
 from gpugen.render.yaml_text import yaml_file
 from gpugen.validate.combined import combined_schema
+from gpugen.workspace import Workspace
 from support import TESTS
 from support.leaves import ANY, KEY, Leaf, leaves
 from support.rich import RICH, changed, put
@@ -195,9 +196,9 @@ def test_what_the_schemas_take_runs_nowhere(tmp_path: Path) -> None:
         workspace, count = repository(home, canaried(payload, tmp_path, number))
         assert count >= 9 or number != HEADED
         assert not is_fatal(workspace.catalog.findings()), workspace.catalog.findings()
-        outcome = workspace.judge(workspace.spec_path("rich"))
+        outcome = pipeline.run(workspace.spec_path("rich"), workspace)
         assert not is_fatal(outcome.findings), (payload, outcome.findings)
-        folders.append(write(workspace.build(outcome), tmp_path / f"tree-{number}"))
+        folders.append(write(pipeline.build(outcome), tmp_path / f"tree-{number}"))
     found = read(folders, tmp_path, roles=HEADED)
     for folder in folders:
         answer = found[str(folder)]

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from gpugen import pipeline
 from gpugen.assemble import assemble
 from gpugen.model.catalog import GpuModel
 from gpugen.model.prediction import Prediction
-from gpugen.pipeline import Workspace
+from gpugen.workspace import Workspace
 from support import ROOT
 from support.lab import boards, intent, layouts, pools
 from support.lab.laboratory import Laboratory, Observed
@@ -139,7 +140,7 @@ def test_options_of_components_change_no_prediction(
 @pytest.mark.parametrize("cluster", sorted(p.parent.name for p in ROOT.glob(SPECS)))
 def test_examples_are_predicted_right(laboratory: Laboratory, cluster: str) -> None:
     workspace = Workspace(ROOT)
-    spec = workspace.judge(workspace.spec_path(cluster)).spec
+    spec = pipeline.run(workspace.spec_path(cluster), workspace).spec
     assert spec is not None
     for pool in spec.pools:
         compare(laboratory.observe(assemble(spec), pool, boards.played(pool.gpu)), pool.prediction)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gpugen.pipeline import Workspace
+from gpugen import pipeline
+from gpugen.workspace import Workspace
 from support import ROOT
 from support.cases import Cases
 from support.validators import closure, programs
@@ -72,9 +73,9 @@ def test_every_mutant_is_noticed(
     cases: Cases,
 ) -> None:
     workspace = Workspace(ROOT)
-    outcome = workspace.judge(workspace.spec_path(cluster))
+    outcome = pipeline.run(workspace.spec_path(cluster), workspace)
     assert outcome.spec is not None
-    good = Rendered(dict(workspace.build(outcome)), outcome.spec.kubernetes.version)
+    good = Rendered(dict(pipeline.build(outcome)), outcome.spec.kubernetes.version)
     verdicts = {
         mutant.name: noticed_by(
             mutant, good, reader, judge_custom_resource, tmp_path / f"mutant-{number}"

@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gpugen.pipeline import Workspace
+from gpugen import pipeline
+from gpugen.workspace import Workspace
 from support import ROOT
 from support.required import missing
 
@@ -67,8 +68,8 @@ class Plays:
 
     def __init__(self, folder: Path) -> None:
         workspace = Workspace(ROOT)
-        outcome = workspace.judge(workspace.spec_path(CLUSTER))
-        for path, content in dict(workspace.build(outcome)).items():
+        outcome = pipeline.run(workspace.spec_path(CLUSTER), workspace)
+        for path, content in dict(pipeline.build(outcome)).items():
             if path.startswith("ansible/"):
                 file = folder / path
                 file.parent.mkdir(parents=True, exist_ok=True)

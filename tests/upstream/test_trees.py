@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gpugen.pipeline import Workspace
+from gpugen import pipeline
+from gpugen.workspace import Workspace
 from support import ROOT
 from support.validators import closure, programs
 from support.validators.tree import Rendered
@@ -27,9 +28,9 @@ Find = Callable[[str], Path]
 @pytest.fixture(scope="module", params=CLUSTERS)
 def tree(request: pytest.FixtureRequest) -> Rendered:
     workspace = Workspace(ROOT)
-    outcome = workspace.judge(workspace.spec_path(request.param))
+    outcome = pipeline.run(workspace.spec_path(request.param), workspace)
     assert outcome.spec is not None
-    return Rendered(dict(workspace.build(outcome)), outcome.spec.kubernetes.version)
+    return Rendered(dict(pipeline.build(outcome)), outcome.spec.kubernetes.version)
 
 
 @pytest.mark.parametrize("judge", CLOSURES, ids=lambda judge: judge.__name__)

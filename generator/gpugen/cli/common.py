@@ -11,7 +11,8 @@ import click
 from gpugen.errors import GpugenError, UsageError
 from gpugen.load.specs import HIDDEN, INVENTORIES, SPEC
 from gpugen.model.finding import Changed, Finding, Severity, is_fatal
-from gpugen.pipeline import Outcome, Workspace, find_root
+from gpugen.pipeline import Outcome
+from gpugen.workspace import Workspace, find_root
 
 FOR_PEOPLE = ("text", "github")  # forms that go to stderr
 F = TypeVar("F", bound=Callable[..., Any])

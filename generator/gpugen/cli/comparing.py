@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from gpugen import write
+from gpugen import pipeline, write
 from gpugen.changes import departures
 from gpugen.errors import GpugenError
 from gpugen.load import specs
 from gpugen.model.finding import Changed, Finding
 from gpugen.model.record import NOTHING, record
-from gpugen.pipeline import Outcome, Workspace
+from gpugen.pipeline import Outcome
+from gpugen.workspace import Workspace
 
 WITHOUT_SPEC = "without-spec"
 FOREIGN = str(write.Kind.FOREIGN)
@@ -99,9 +100,9 @@ def _changes(
         return None
     inputs, source = None, None
     if exactly:
-        inputs, source = workspace.inputs(outcome), outcome.spec.source
+        inputs, source = workspace.inputs(outcome.document, outcome.keys), outcome.spec.source
     try:
-        return write.compare(workspace.build(outcome), folder, name, inputs, spec_source=source)
+        return write.compare(pipeline.build(outcome), folder, name, inputs, spec_source=source)
     except GpugenError:
         if not exactly:
             raise

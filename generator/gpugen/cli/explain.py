@@ -11,14 +11,15 @@ from typing import Any
 
 import click
 
+from gpugen import pipeline
 from gpugen.cli.common import complete_clusters, open_workspace, root_option
 from gpugen.cli.fields import Field, facts, fields, flow
 from gpugen.errors import ExitCode, UsageError
 from gpugen.load import Document, Origin
 from gpugen.model.finding import ROOT, Pointer, Severity
 from gpugen.model.record import record
-from gpugen.pipeline import Workspace
 from gpugen.text.credentials import masked, masked_lines
+from gpugen.workspace import Workspace
 
 
 @record
@@ -122,7 +123,7 @@ def _explain_value(workspace: Workspace, cluster: str, path: str) -> None:
     boundary = workspace.root if workspace.root else file.parent
     document, _ = load(file, boundary, workspace.reader)
     if document is None:
-        print_findings([workspace.judge(file)], workspace, "text")
+        print_findings([pipeline.run(file, workspace)], workspace, "text")
         raise UsageError(f"{file} cannot be read", "its faults stand above")
     pointer, field = _pointer(document.data, path)
     if pointer is None:

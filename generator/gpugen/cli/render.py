@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from gpugen import write
+from gpugen import pipeline, write
 from gpugen.cli.common import (
     FOR_PEOPLE,
     compare_fleet,
@@ -22,7 +22,8 @@ from gpugen.cli.common import (
 from gpugen.cli.comparing import Comparison, compare
 from gpugen.cli.running import Options, Run, show, write_all
 from gpugen.errors import ExitCode, UsageError
-from gpugen.pipeline import Outcome, Workspace
+from gpugen.pipeline import Outcome
+from gpugen.workspace import Workspace
 
 
 @click.command("render")
@@ -83,7 +84,7 @@ def command(
     _refuse(options, clusters)
     workspace = open_workspace(root)
     folder = out if out is not None else (workspace.root or Path()) / "out"
-    outcomes = [workspace.judge(path) for path in _paths(workspace, clusters, folder)]
+    outcomes = [pipeline.run(path, workspace) for path in _paths(workspace, clusters, folder)]
     compare_fleet(outcomes, workspace)
     unseen = () if clusters else workspace.seen().findings
     if has_errors(outcomes, workspace, extra=unseen):

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from gpugen import write
+from gpugen import pipeline, write
 from gpugen.cli import telling
 from gpugen.cli.common import FOR_PEOPLE, has_errors, print_findings
 from gpugen.cli.comparing import Comparison, told
 from gpugen.errors import ExitCode
 from gpugen.model.finding import Changed, Finding, Severity
 from gpugen.model.record import record
-from gpugen.pipeline import Outcome, Workspace
+from gpugen.pipeline import Outcome
+from gpugen.workspace import Workspace
 
 
 @record
@@ -99,7 +100,7 @@ def _diff(run: Run) -> Iterator[str]:
     for outcome in run.outcomes:
         assert outcome.spec is not None
         name = outcome.spec.name
-        tree = run.workspace.build(outcome)
+        tree = pipeline.build(outcome)
         yield from write.diff(tree, folder, name, shown=f"{folder.name}/{name}")
 
 
@@ -132,10 +133,10 @@ def _write_one(run: Run, outcome: Outcome, lock: write.Lock) -> Iterator[Changed
     changes: list[write.Change] = []
     if before is None or any(change.kind is not write.Kind.FOREIGN for change in before):
         changes = write.write(
-            run.workspace.build(outcome),
+            pipeline.build(outcome),
             folder,
             name,
-            inputs=run.workspace.inputs(outcome),
+            inputs=run.workspace.inputs(outcome.document, outcome.keys),
             spec_source=outcome.spec.source,
             force=run.options.force,
             lock=lock,

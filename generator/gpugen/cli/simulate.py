@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from gpugen import pipeline
 from gpugen.cli.common import (
     complete_clusters,
     has_errors,
@@ -18,7 +19,8 @@ from gpugen.cli.common import (
 from gpugen.errors import ExitCode, NotOursError, UsageError
 from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
-from gpugen.pipeline import Outcome, Workspace
+from gpugen.pipeline import Outcome
+from gpugen.workspace import Workspace
 
 STAGES = "kwok-stages.yaml"
 KUSTOMIZATION = "kustomization.yaml"
@@ -50,7 +52,7 @@ def command(
     """
     workspace = open_workspace(root)
     (path,) = spec_paths(workspace, [cluster])
-    outcome = workspace.judge(path)
+    outcome = pipeline.run(path, workspace)
     wrong = has_errors([outcome], workspace)
     print_findings([outcome], workspace, "text", ending="; nothing simulated" if wrong else "")
     if wrong:
@@ -107,7 +109,7 @@ def _write(
             _tree(outcome.spec, files, with_stages=with_stages),
             place.parent,
             place.name,
-            inputs=workspace.inputs(outcome),
+            inputs=workspace.inputs(outcome.document, outcome.keys),
             spec_source=outcome.spec.source + MARK,
         )
     except NotOursError as error:

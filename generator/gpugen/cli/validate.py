@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from gpugen import pipeline
 from gpugen.cli.common import (
     compare_fleet,
     complete_clusters,
@@ -31,7 +32,7 @@ def command(clusters: tuple[str, ...], strict: bool, output: str, root: Path | N
     are judged in one run are also compared: a host, or a Kubernetes cluster, has one spec.
     """
     workspace = open_workspace(root)
-    outcomes = [workspace.judge(path) for path in spec_paths(workspace, clusters)]
+    outcomes = [pipeline.run(path, workspace) for path in spec_paths(workspace, clusters)]
     compare_fleet(outcomes, workspace)
     extra = () if clusters else workspace.seen().findings
     failed = has_errors(outcomes, workspace, strict=strict, extra=extra)

@@ -19,15 +19,15 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from ansible.vars.reserved import get_reserved_names
 
-from gpugen import assets
+from gpugen import assets, pipeline
 from gpugen.assemble import assemble
 from gpugen.checks.variables import roles, why_not_free
 from gpugen.hosts.names import CONTROL_HOST
-from gpugen.pipeline import Workspace
 from gpugen.render.hosts import group_variables
 from gpugen.render.other_plays import remove, verify
 from gpugen.render.play_parts import settings_of
 from gpugen.render.playbook import site
+from gpugen.workspace import Workspace
 from support import ROOT
 from support.specs import resolved
 
@@ -159,7 +159,7 @@ def test_what_plays_and_roles_read_or_set_is_not_free() -> None:
 @pytest.mark.parametrize("cluster", Workspace(ROOT).clusters())
 def test_what_is_rendered_is_not_free(cluster: str) -> None:
     workspace = Workspace(ROOT)
-    spec = workspace.judge(workspace.spec_path(cluster)).spec
+    spec = pipeline.run(workspace.spec_path(cluster), workspace).spec
     assert spec is not None
     names = {name for own in group_variables(spec, assemble(spec)).values() for name in own}
     assert names

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gpugen import pipeline
 from gpugen.catalog import Catalog
 from gpugen.cli.schema import editor_schema
 from gpugen.cli.starter import files, starter
 from gpugen.cli.starter.installed import fault, installed, requirement
-from gpugen.pipeline import Workspace
+from gpugen.workspace import Workspace
 from support.commands import gpugen
 from support.required import missing
 
@@ -52,7 +53,7 @@ def test_every_model_gives_a_spec_that_lacks_repositories_alone(model: str, tmp_
     spec = tmp_path / "inventories" / "lab" / "cluster.yaml"
     spec.parent.mkdir(parents=True)
     spec.write_text(text, "utf-8")
-    found = [finding.id for finding in Workspace(tmp_path).judge(spec).findings]
+    found = [finding.id for finding in pipeline.run(spec, Workspace(tmp_path)).findings]
     assert found == ["repositories-missing"]
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from gpugen import __version__
+from gpugen import __version__, pipeline
 from gpugen.catalog import Catalog
 from gpugen.model.finding import Finding
-from gpugen.pipeline import Workspace
 from gpugen.resolve import resolve
 from gpugen.text.versions import newest_before
 from gpugen.validate import validate
+from gpugen.workspace import Workspace
 from support.specs import changed
 
 
@@ -73,7 +73,7 @@ def test_a_distribution_that_is_not_rendered_comes_first_and_alone(
     path.write_text(
         f'kubernetes: {{version: "1.36", distribution: {name}}}\nname: a\nodd: 1\n', "utf-8"
     )
-    (found,) = Workspace(tmp_path).judge(path).findings
+    (found,) = pipeline.run(path, Workspace(tmp_path)).findings
     assert found.id == "distribution-not-supported"
 
 

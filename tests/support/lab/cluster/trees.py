@@ -12,12 +12,13 @@ from typing import Any
 
 import yaml
 
+from gpugen import pipeline
 from gpugen.assemble import assemble
 from gpugen.model.assembly import Assembly, Wave
 from gpugen.model.finding import Pointer
 from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
-from gpugen.pipeline import Workspace
+from gpugen.workspace import Workspace
 from support import ROOT
 
 NOTHING: Mapping[str, Any] = {}
@@ -79,7 +80,7 @@ def edited(name: str, changes: Mapping[str, Any], folder: Path) -> Rendered:
     Layers are merged before, so that the edit is the last word. Raises AssertionError: findings.
     """
     workspace = _workspace()
-    document = workspace.judge(workspace.spec_path(name)).document
+    document = pipeline.run(workspace.spec_path(name), workspace).document
     assert document is not None
     data = copy.deepcopy(document.data)
     for pointer, value in changes.items():
@@ -97,12 +98,12 @@ def _workspace() -> Workspace:
 
 
 def _rendered(workspace: Workspace, path: Path) -> Rendered:
-    outcome = workspace.judge(path)
+    outcome = pipeline.run(path, workspace)
     errors = [f"{f.id}: {f.message}" for f in outcome.findings if f.severity == "error"]
     assert outcome.spec is not None, errors
     assert not errors, errors
     return Rendered(
-        outcome.spec, assemble(outcome.spec), tuple(_items(outcome.spec, workspace.build(outcome)))
+        outcome.spec, assemble(outcome.spec), tuple(_items(outcome.spec, pipeline.build(outcome)))
     )
 
 

@@ -1,0 +1,134 @@
+"""A user's repository: its specs, its catalogue, its keys; what a run reads once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from gpugen import assets
+from gpugen.catalog import Catalog
+from gpugen.load import Document, Reader, specs
+from gpugen.load.specs import INVENTORIES, SPEC, Seen
+from gpugen.model.finding import Finding
+from gpugen.model.spec import ClusterSpec
+
+
+class Workspace:
+    """A user's repository: its specs, its additions to the catalogue; read once per run."""
+
+    def __init__(self, root: Path | None) -> None:
+        """Take the repository's root; None judges specs that belong to no repository."""
+        self.root = root
+        self.catalog = Catalog(root / "catalog" if root else None)
+        self.reader = Reader()
+        self._seen: Seen | None = None
+
+    def seen(self) -> Seen:
+        """Return the clusters, and what looks like a spec but is not read.
+
+        Raises GpugenError: a folder below inventories/ cannot be read.
+        """
+        if self._seen is None:
+            self._seen = specs.look(self.root) if self.root else Seen()
+        return self._seen
+
+    def clusters(self) -> list[str]:
+        """List the clusters: folders below inventories/ whose name does not begin with ``_``."""
+        return list(self.seen().clusters)
+
+    def spec_path(self, cluster: str) -> Path:
+        """Return where the spec of a cluster lies."""
+        assert self.root is not None
+        return self.root / INVENTORIES / cluster / SPEC
+
+    def owns(self, path: Path) -> bool:
+        """Tell whether a spec is one of this repository's clusters."""
+        return self.root is not None and path.resolve().parent.parent == (self.root / INVENTORIES)
+
+    def boundary(self, path: Path) -> Path:
+        """Return the folder that neither the spec nor a layer of it may lie outside of."""
+        if self.root and (_is_below(path.parent, self.root) or _lies_in(path, self.root)):
+            return self.root
+        return path.parent
+
+    def source_name(self, path: Path) -> str:
+        """Return the path of a spec as its output names it."""
+        if self.root and _is_below(path, self.root):
+            return path.resolve().relative_to(self.root).as_posix()
+        return path.name
+
+    def keys(self, spec: ClusterSpec) -> tuple[dict[str, bytes], list[Finding]]:
+        """Read the repository keys that the spec names."""
+        from gpugen.catalog.packages import package_sources
+        from gpugen.checks import key_files
+
+        assert self.root is not None
+        keys: dict[str, bytes] = {}
+        findings = []
+        known = (source for pool in spec.pools for source in package_sources(pool))
+        sources = {(s.at, s.key_file, s.fingerprint): s for s in known if s.fingerprint}
+        for source in sources.values():
+            path = self.root / source.key_file
+            if fault := key_files.fault(path, self.root, source):
+                findings.append(fault)
+            elif source.key_file not in keys:
+                keys[source.key_file] = key_files.read(path)
+        return keys, findings
+
+    def inputs(self, document: Document | None, keys: Mapping[str, bytes]) -> str:
+        """Return one digest of all that the output follows from: spec, layers, catalogue, code."""
+        assert document is not None
+        digest = hashlib.sha256(product_digest().encode())
+        digest.update(self.catalog.user_digest().encode())
+        for source in document.files:
+            digest.update(hashlib.sha256(source.raw).digest())
+        for path, key in sorted(keys.items()):
+            digest.update(path.encode() + hashlib.sha256(key).digest())
+        return digest.hexdigest()
+
+
+@cache
+def product_digest() -> str:
+    """Return a digest of gpugen itself: code, catalogue, roles, schemas."""
+    digest = hashlib.sha256()
+    for name, folder in (
+        ("gpugen", assets.PACKAGE),
+        ("roles", assets.roles()),
+        ("schemas", assets.schemas()),
+    ):
+        for path, content in _files(str(folder), name):
+            digest.update(f"{path}\0{len(content)}\0".encode())
+            digest.update(content)
+    return digest.hexdigest()
+
+
+def _files(folder: str, name: str) -> Iterator[tuple[str, bytes]]:
+    """Yield what a folder ships, sorted by name; not what Python or the wheel put beside it."""
+    with os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if entry.name in ("__pycache__", "_assets") or entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            yield from _files(entry.path, f"{name}/{entry.name}")
+        else:
+            with open(entry.path, "rb") as file:  # noqa: PTH123 - 500 files in 5 ms
+                yield f"{name}/{entry.name}", file.read()
+
+
+def _lies_in(path: Path, folder: Path) -> bool:
+    """Tell whether a path lies in a folder by its name, wherever links on the way lead."""
+    return Path(os.path.abspath(path)).is_relative_to(folder)  # noqa: PTH100 - links stay
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder)
+
+
+def find_root(start: Path) -> Path | None:
+    """Return the nearest folder at or above ``start`` that has inventories/."""
+    start = start.resolve()
+    return next((f for f in (start, *start.parents) if (f / INVENTORIES).is_dir()), None)
