@@ -3,9 +3,10 @@
     python tests/benchmarks/bench_hosts.py [--hosts 10000] [--nodes 1 12] [--runs 3]
 
 Inventory: CPU and wall seconds of ``ansible-inventory --list``, medians; the form that gpugen
-renders for so many hosts, and the same inventory as YAML. Nodes (root, docs/host-lab.md): seconds
-of a run over N booted nodes that are as the spec says, and module runs per host by role, which is
-what hosts and control host pay for. ``--nodes 0`` leaves the nodes out. Nothing is asserted.
+renders for so many hosts, and the same inventory as YAML. Nodes (root,
+docs/develop/host-lab.md): seconds of a run over N booted nodes that are as the spec says, and
+module runs per host by role, which is what hosts and control host pay for. ``--nodes 0`` leaves
+the nodes out. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from support.lab.nodes.room import Room  # noqa: E402
 
 POOLS = 20
 AT_ONCE = {"gpugen_serial": "100%"}
-# Not needed without a reboot, and nodes share 128 watches of files (docs/host-lab.md).
+# Not needed without a reboot, and nodes share 128 watches of files (docs/develop/host-lab.md).
 NODE = Machine(files={"etc/systemd/system/systemd-logind.service": ""})
 
 

@@ -1,4 +1,4 @@
-"""Counts the cases that each reader judged, and writes the table of docs/cases.md.
+"""Counts the cases that each reader judged, and writes the table of docs/develop/cases.md.
 
 A test counts for a reader when it passed and asked for the program itself, stands on a fixture that
 did, or carries the mark ``judged_by``. Workers of pytest-xdist hand their counts to the first one.
@@ -22,11 +22,12 @@ OF_PYTHON = {  # readers that come with the test requirements; name of the packa
     "kubernetes-validate": "every object, strictly, by the schema of its Kubernetes version",
 }
 HEAD = """\
-<!-- Written by `sh tests/run --cases=docs/cases.md`. -->
+<!-- Written by `sh tests/run --cases=docs/develop/cases.md`. -->
 # What was judged by whom
 
 Made by the last full run of the tests: how many cases each reader judged. How they are built and
-what each lets pass stands in [readers.md](readers.md). A case counts for every reader it asked.
+what each lets pass stands in [upstream programs](upstream.md). A case counts for every reader it
+asked.
 
 | Reader | Version | Judges | Cases |
 | --- | --- | --- | ---: |
@@ -104,7 +105,7 @@ class Cases:
 
 
 def page(counts: Counter[str]) -> str:
-    """Return the first part of docs/cases.md: readers."""
+    """Return the first part of docs/develop/cases.md: readers."""
     lines = (
         f"| `{name}` | {release} | {judges} | {counts[name]} |\n"
         for name, (release, judges) in _judges().items()

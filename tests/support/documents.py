@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from support import ROOT
 
-PAGES = tuple(sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]))
+PAGES = tuple(sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]))
 MORE = "…"  # in claimed output: anything, in a line or as lines
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

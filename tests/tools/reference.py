@@ -1,6 +1,6 @@
-"""The generated parts of docs/: fields of the spec, findings, help of the commands.
+"""The generated parts of docs/reference/: fields of the spec, findings, help of the commands.
 
-    python tests/tools/reference.py           # rewrites docs/{spec,checks,commands}.md
+    python tests/tools/reference.py           # rewrites docs/reference/{spec,checks,commands}.md
     python tests/tools/reference.py --check   # exits 1 where one is stale, and names it
 
 What stands above the mark in a page is written by hand and kept.
@@ -21,7 +21,7 @@ from gpugen.cli.fields import Field, facts, fields
 
 ROOT = Path(__file__).parents[2]
 
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs" / "reference"
 CASES = ROOT / "tests" / "checks"
 MARK = "<!-- From here on written by tests/tools/reference.py; change the code, not this. -->\n"
 GENERIC = ("resources", "annotations")  # alike in every component
@@ -139,7 +139,7 @@ PAGES = {"spec.md": spec_page, "checks.md": checks_page, "commands.md": commands
 def page(name: str) -> str:
     """Return a page as it should stand: its head as it is, the rest generated."""
     head, mark, _ = (DOCS / name).read_text("utf-8").partition(MARK)
-    assert mark, f"docs/{name} lacks the mark: {MARK}"
+    assert mark, f"docs/reference/{name} lacks the mark: {MARK}"
     return f"{head}{MARK}{PAGES[name]()}"
 
 
@@ -147,7 +147,7 @@ def main_program(arguments: list[str]) -> int:
     """Rewrite the pages, or compare them."""
     stale = [name for name in PAGES if (DOCS / name).read_text("utf-8") != page(name)]
     for name in stale:
-        print(f"docs/{name}: {'stale' if '--check' in arguments else 'rewritten'}")
+        print(f"docs/reference/{name}: {'stale' if '--check' in arguments else 'rewritten'}")
         if "--check" not in arguments:
             (DOCS / name).write_text(page(name), "utf-8")
     return 1 if stale and "--check" in arguments else 0

@@ -17,7 +17,7 @@ from gpugen.errors import ExitCode
 from gpugen.model.assembly import Wave
 from gpugen.validate import validate
 from gpugen.workspace import Workspace
-from support.documents import PAGES, ROOT, agrees, blocks, prose, text_of
+from support.documents import PAGES, ROOT, agrees, blocks, named_blocks, prose, text_of
 from tools import reference
 
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
@@ -27,6 +27,7 @@ PATH = re.compile(
     r"(?:tests|docs|generator|schemas|roles|inventories|components|render|\.ci)/[\w./-]*"
 )
 OURS = "generator/gpugen"
+EXAMPLES = ("quota", "golden", "inventories/small/", "inventories/prod/")
 
 
 def anchor(heading: str) -> str:
@@ -49,12 +50,23 @@ def test_links_lead_somewhere(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_named_files_exist(name: str) -> None:
-    """A code span that begins as a path of ours is one; gpu_quota is the example to come."""
+    """A code span that begins as a path of the repository is one, unless it is an example's."""
     for span in SPAN.findall(prose(name)):
         path = span.rstrip("/")
-        if PATH.fullmatch(span) and "quota" not in span and "golden" not in span:
+        if PATH.fullmatch(span) and not any(word in span for word in EXAMPLES):
             found = (ROOT / path).exists() or (ROOT / OURS / path).exists()
             assert found, f"{name} names {span}"
+
+
+def test_pages_that_messages_name_exist() -> None:
+    """Hints and explanations send people to pages of ours, as "(docs/…)" or "see docs/…"."""
+    named = {
+        page
+        for path in (ROOT / OURS).rglob("*.py")
+        for page in re.findall(r"(?:\(|see )(docs/[\w/-]+\.md)", path.read_text("utf-8"))
+    }
+    assert len(named) >= 2
+    assert not [page for page in named if not (ROOT / page).is_file()]
 
 
 def options_of(words: list[str]) -> tuple[set[str], bool]:
@@ -93,7 +105,7 @@ def test_shown_commands_and_options_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", reference.PAGES)
 def test_generated_pages_are_current(name: str) -> None:
-    stale = text_of(f"docs/{name}") != reference.page(name)
+    stale = text_of(f"docs/reference/{name}") != reference.page(name)
     assert not stale, "run: python tests/tools/reference.py"
 
 
@@ -110,26 +122,24 @@ def table(text: str, heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in row.replace("\\|", "¦").split("|")] for row in rows]
 
 
-def test_readme_lists_every_command() -> None:
-    cells = [row[0] for row in table(text_of("README.md"), "## Commands")]
+def test_every_command_is_listed() -> None:
+    cells = [row[0] for row in table(text_of("docs/reference/commands.md"), "## Which command")]
     named = [span.removeprefix("gpugen ") for cell in cells for span in SPAN.findall(cell)]
     assert named == list(COMMANDS)
 
 
 def test_exit_codes_are_listed() -> None:
-    listed = table(text_of("docs/commands.md"), "## Exit codes")
+    listed = table(text_of("docs/reference/commands.md"), "## Exit codes")
     codes = {int(code) for row in listed for code in row[0].split(", ")}
     assert codes == set(ExitCode)
-    said = text_of("README.md").partition("\nExit codes: ")[2].partition("\n\n")[0]
-    assert {int(code) for code in re.findall(r"\b\d+\b", said)} == set(ExitCode)
 
 
 def supported() -> dict[str, str]:
     """Return the table of what is supported as first cell -> second cell."""
-    return dict(table(text_of("README.md"), "## What it knows"))
+    return dict(table(text_of("docs/reference/supported.md"), "## What it knows"))
 
 
-def test_readme_lists_what_the_catalogue_supports() -> None:
+def test_what_the_catalogue_supports_is_listed() -> None:
     catalog = Catalog()
     rows = {key: catalog.row("distributions", key) for key in catalog.ids("distributions")}
     listed = supported()
@@ -142,7 +152,7 @@ def test_readme_lists_what_the_catalogue_supports() -> None:
     }
 
 
-def test_readme_lists_versions_of_the_catalogue() -> None:
+def test_versions_of_the_catalogue_are_listed() -> None:
     catalog = Catalog()
     listed = supported()
     minors = catalog.kubernetes_minors()
@@ -153,11 +163,11 @@ def test_readme_lists_versions_of_the_catalogue() -> None:
     assert f"branches {branches[0].id} to {branches[-1].id}" in listed["Drivers"]
     current = [str(branch.id) for branch in branches if branch.is_supported]
     assert SPAN.findall(listed["Drivers"]) == current
-    assert re.findall(r"\d+", listed["Boards"])[0] == str(len(catalog.gpu_ids()))
-    assert f"{len(catalog.ids('migGeometries'))} MIG geometries" in listed["Boards"]
+    assert re.findall(r"\d+", listed["GPU models"])[0] == str(len(catalog.gpu_ids()))
+    assert f"{len(catalog.ids('migGeometries'))} MIG geometries" in listed["GPU models"]
 
 
-@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md"])
+@pytest.mark.parametrize("name", ["docs/reference/supported.md", "CHANGELOG.md"])
 def test_component_versions_are_the_releases(name: str) -> None:
     text = text_of(name)
     for release in Catalog().ids("releases"):
@@ -166,12 +176,15 @@ def test_component_versions_are_the_releases(name: str) -> None:
             assert image["tag"] in text, f"{name} lacks {component} {image['tag']}"
 
 
-def test_before_and_after_of_the_readme() -> None:
-    """What the opening table says stands in the files that it names, and the spec as shown."""
-    workspace = Workspace(ROOT)
-    outcome = pipeline.run(workspace.spec_path("lab"), workspace)
-    tree = dict(pipeline.build(outcome))
-    rows = table(text_of("README.md"), "## Why")
+def rendered(workspace: Workspace, name: str) -> dict[str, bytes | str]:
+    """Return the tree of a cluster, path by path."""
+    return dict(pipeline.build(pipeline.run(workspace.spec_path(name), workspace)))
+
+
+def test_the_eight_places_say_what_the_page_says() -> None:
+    """What the table says stands in the files that it names, and the spec as shown."""
+    tree = rendered(Workspace(ROOT), "lab")
+    rows = table(text_of("docs/why.md"), "## One fact, eight files")
     assert len(rows) == 8
     for what, says, file in rows:
         (path,) = SPAN.findall(file)
@@ -180,25 +193,47 @@ def test_before_and_after_of_the_readme() -> None:
         for span in SPAN.findall(says):
             assert span in text, f"{what}: {path} lacks {span}"
     spec = (ROOT / "inventories/lab/cluster.yaml").read_text("utf-8").splitlines()
-    shown = blocks("README.md", "yaml")[0].text.splitlines()
+    shown = blocks("docs/why.md", "yaml")[0].text.splitlines()
     start = spec.index(shown[0])
     there = [line for line in spec[start : start + 12] if "description:" not in line]
     assert there[: len(shown)] == shown
 
 
-def test_the_output_of_the_readme_is_what_comes_out() -> None:
+def shown_paths(lines: list[str]) -> Iterator[str]:
+    """Yield the paths of a drawn tree; those of one line are separated by commas."""
+    above: list[str] = []
+    for line in lines:
+        match = re.match(r"((?:[│ ]   )*)[├└]── (.+?)(?:  |$)", line)
+        assert match, line
+        depth = len(match[1]) // 4
+        for name in match[2].split(", "):
+            above = [*above[:depth], name.rstrip("/")]
+            yield "/".join(above)
+
+
+def test_the_tree_of_the_readme_is_what_comes_out(tmp_path: Path) -> None:
+    """Every path is there, and no folder of the top is missing."""
+    for name, text in named_blocks("README.md").items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    assert text.count("\n") == 12
+    tree = rendered(Workspace(tmp_path), "small")
     top, *lines = blocks("README.md", "text")[0].text.splitlines()
-    there = {path.name for path in (ROOT / top).iterdir()}
-    assert {line.split()[0].rstrip("/") for line in lines} == there
+    assert top == "out/small/"
+    paths = list(shown_paths(lines))
+    for path in paths:
+        assert any(there == path or there.startswith(f"{path}/") for there in tree), path
+    folders = {path.partition("/")[0] for path in tree if "/" in path}
+    assert folders == {path for path in paths if "/" not in path}
 
 
 def test_the_small_spec_is_complete() -> None:
-    shown = yaml.safe_load(blocks("docs/spec.md", "yaml")[0].text)
+    shown = yaml.safe_load(blocks("docs/specs/writing.md", "yaml")[0].text)
     assert validate(shown) == []
 
 
 def test_waves_are_listed() -> None:
-    rows = table(text_of("docs/delivery.md"), "## Waves")
+    rows = table(text_of("docs/cluster/delivery.md"), "## Waves")
     waves = [SPAN.findall(row[0])[0] for row in rows]
     assert waves == list(Wave)
 

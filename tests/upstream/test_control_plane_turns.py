@@ -150,7 +150,7 @@ def test_every_name_of_a_node_names_a_lease(cluster: Cluster, node: str) -> None
 
 @pytest.mark.parametrize("missing", ["", *VERBS])
 def test_the_documented_rights_are_enough_and_needed(cluster: Cluster, missing: str) -> None:
-    """docs/hosts.md names them."""
+    """docs/hosts/rollout.md names them."""
     name = f"turns-{missing or 'all'}"
     api = cluster.plane.api
     account = "/api/v1/namespaces/kube-system/serviceaccounts"
@@ -168,7 +168,7 @@ def test_the_documented_rights_are_enough_and_needed(cluster: Cluster, missing: 
     found = [cluster.first.try_to(step, kubectl=kubectl, node=NODE, who=WHO) for step in steps]
     failed = {(code, err.partition(": ")[0]) for code, _, err in found if code}
     assert failed == ({(1, f"lease gpugen-{NODE} in kube-system")} if missing else set()), found
-    page = (ROOT / "docs/hosts.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/hosts/rollout.md").read_text(encoding="utf-8")
     assert "`leases`" in page
     assert all(f"`{verb}`" in page for verb in VERBS)
 

@@ -34,7 +34,7 @@ from support.lab.cluster.trees import example
 from support.specs import resolved
 
 pytestmark = [pytest.mark.xdist_group(GROUP)]
-PAGE = "docs/guardrails.md"
+PAGE = "docs/cluster/guardrails.md"
 VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 TOLERANT = {"tolerations": [{"key": GPU, "operator": "Exists"}], "runtimeClassName": "nvidia"}
 

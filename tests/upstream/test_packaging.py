@@ -40,7 +40,7 @@ def test_wheel_from_sdist_renders_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_two_builds_of_one_commit_are_the_same_bytes(tmp_path: Path) -> None:
-    """docs/release.md: the time in the archives is the commit's, and nothing else of the build."""
+    """docs/develop/release.md: the archives' time is the commit's, nothing is the build's."""
     for place, mask in (("one", 0o022), ("two", 0o077)):
         before = os.umask(mask)
         try:

@@ -63,7 +63,7 @@ def test_names_are_unique() -> None:
 
 
 def test_documentation_shows_the_table() -> None:
-    text = (ROOT / "docs" / "readers.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "develop" / "upstream.md").read_text(encoding="utf-8")
     assert "\n".join(commands.markdown()) in text
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from support.documents import ROOT, Block, Step, agrees, blocks, steps
+from support.documents import ROOT, Block, Step, agrees, blocks, named_blocks, steps
 
 SET_UP = "python3 -m venv"
 LIMIT_S = 900  # installing without a cache, on a slow line
@@ -28,6 +28,7 @@ class Shell:
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         """Start in a folder."""
+        self.folder = folder
         self.process = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],
             cwd=folder,
@@ -138,6 +139,9 @@ def test_every_command_of_the_readme(shell: Shell) -> None:
             assert agrees(step.output, printed), f"{where}\nclaimed:\n" + "\n".join(step.output)
         if SET_UP in block.text:
             assert shell.run(activate)[0] == 0
+            for name, text in named_blocks("README.md").items():
+                (shell.folder / name).parent.mkdir(parents=True)
+                (shell.folder / name).write_text(text, "utf-8")
 
 
 def test_nothing_else_would_have_said_so(reader: Callable[[str], Path]) -> None:
@@ -146,12 +150,9 @@ def test_nothing_else_would_have_said_so(reader: Callable[[str], Path]) -> None:
 version: v1
 mig-configs:
   slip:
-    - devices: [0, 1]
+    - devices: all
       mig-enabled: true
-      mig-devices: {"1g.5gb": 7}
-    - devices: [2, 3]
-      mig-enabled: true
-      mig-devices: {"3g.20gb": 2, "1g.5gb": 1}
+      mig-devices: {"3g.40gb": 2, "1g.10gb": 1}
 """
     command = [reader("mig-parted"), "assert", "--valid-config", "-f", "-", "-c", "slip"]
     subprocess.run(command, input=text, text=True, check=True, capture_output=True, timeout=60)

@@ -1,4 +1,4 @@
-"""docs/simulate.md word for word: its commands are run, and what they print is compared.
+"""docs/cluster/simulate.md word for word: its commands are run, and what they print is compared.
 
 Stand-ins: kwokctl runs plain programs instead of containers, by a configuration file; CRDs come
 from the readers, not from the network. Blocks marked ``sh`` are not run: they need kind, which
@@ -26,7 +26,7 @@ from support.upstream.table import table
 
 pytestmark = [pytest.mark.xdist_group(GROUP), pytest.mark.usefixtures("spaces")]
 
-PAGE = "docs/simulate.md"
+PAGE = "docs/cluster/simulate.md"
 PROGRAMS = ("kwokctl", "kwok", "kubectl")
 CRD_FOLDER = re.compile(r"https://raw\.githubusercontent\.com/\S+/example/prometheus-operator-crd/")
 BARE = "$ kwok "  # the block that runs against an API server of one's own

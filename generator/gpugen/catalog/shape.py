@@ -82,7 +82,7 @@ def _missing(error: Any, path: tuple[str | int, ...]) -> Iterator[Misfit]:
     for key in error.validator_value:
         if key not in error.instance:
             fault = "catalog-missing-source" if key == "source" else "catalog-missing-key"
-            about = rules.get(key, {}).get("description", "see docs/catalog.md")
+            about = rules.get(key, {}).get("description", "see docs/specs/catalog.md")
             yield Misfit(fault, path, True, (key, about))
 
 

@@ -14,7 +14,7 @@ def override_in_use(spec: ClusterSpec) -> Iterator[Problem]:
     """A row of this repository's catalog/ takes the place of one that gpugen brings.
 
     Such a row decides what hosts install and run, and hides later corrections of ours. Whoever may
-    change catalog/ changes clusters, so CODEOWNERS names who reviews it (docs/catalog.md).
+    change catalog/ changes clusters, so CODEOWNERS names who reviews it (docs/specs/catalog.md).
     """
     told: set[str] = set()
     for row, at in _overrides(spec):

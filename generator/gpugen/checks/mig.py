@@ -42,7 +42,7 @@ def cannot(spec: ClusterSpec) -> Iterator[Problem]:
         if not pool.mig.layout or pool.gpu.geometry is not None:
             continue
         gpu = pool.gpu
-        hint = "add its geometry to your catalogue with a source (docs/catalog.md)"
+        hint = "add its geometry to your catalogue with a source (docs/specs/catalog.md)"
         if gpu.is_mig_capable:
             message = f"the MIG profiles of {gpu.id} are not documented"
         elif gpu.is_mig_capable is None:

@@ -14,7 +14,7 @@ _OF_NAMES = {
     "unknown-kubernetes-version": "gpugen knows the minor versions that upstream supports, and two"
     " older ones.",
     "unknown-gpu-model": "The catalogue has no such board; a row of your own may add it"
-    " (docs/catalog.md).",
+    " (docs/specs/catalog.md).",
     "unknown-operating-system": "The catalogue has no such host system.",
     "unknown-driver-branch": "The catalogue has no such driver branch; it is the first number of"
     " the driver's version.",
@@ -40,14 +40,14 @@ _OF_NAMES = {
     " engines would take what lies there for part of the output.",
     "host-without-spec": "A host that the plays served is named by no pool any more. What they"
     " did stays on it: driver, kubelet settings, labels, taints. remove.yml of the tree as it"
-    " was takes it back, before the change is merged (docs/hosts.md).",
+    " was takes it back, before the change is merged (docs/hosts/rollout.md).",
     "pool-without-spec": "A pool is gone from the spec. Hosts that leave with it keep what the"
     " plays did. Hosts that are in another pool now keep the label of the old one until the"
     " play runs, and no agent serves them in the meantime.",
     "role-without-spec": "The plays had a role that nothing in the spec asks for any more, so"
     " they leave it out; what it did stays on the hosts. Its removal is part of the plays as"
     " they were before: ansible-playbook remove.yml --tags <role> -e gpugen_remove=true"
-    " (docs/hosts.md).",
+    " (docs/hosts/rollout.md).",
     "spec-not-seen": "A path below inventories/ looks like a cluster's spec, but it is not where"
     " specs are read: inventories/<cluster>/cluster.yaml, a file. Its cluster must not be"
     " taken for one that is gone, so nothing is rendered or deleted. A spec in a folder that"

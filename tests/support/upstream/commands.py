@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", metavar="NAME", nargs="*", help="what to build (default: core)")
     parser.add_argument("--all", action="store_true", help="build the extra group too")
     parser.add_argument("--list", action="store_true", help="name, version, state, what it judges")
-    parser.add_argument("--table", action="store_true", help="the table of docs/readers.md")
+    parser.add_argument("--table", action="store_true", help="the table of upstream.md")
     parser.add_argument("--tidy", action="store_true", help="rewrite module files of NAME")
     asked = parser.parse_args(arguments)
     every = list(rows())
@@ -136,7 +136,7 @@ def _tidy(chosen: list[Row]) -> int:
 
 
 def markdown() -> Iterator[str]:
-    """Yield the lines of the table in docs/readers.md."""
+    """Yield the lines of the table in docs/develop/upstream.md."""
     yield "| Reader | Version | Group | Judges | What it lets pass |"
     yield "|---|---|---|---|---|"
     for row in rows():

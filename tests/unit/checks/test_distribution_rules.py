@@ -1,4 +1,4 @@
-"""What a distribution changes in the output, or why it is refused (docs/host-rules.md, DIST)."""
+"""What a distribution changes in the output, or why it is refused (docs/hosts/rules.md, DIST)."""
 
 from __future__ import annotations
 

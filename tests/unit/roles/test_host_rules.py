@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = ROOT / "docs" / "host-rules.md"
+PAGE = ROOT / "docs" / "hosts" / "rules.md"
 COUNTS = {
     "GEN": 16,
     "PRE": 9,

@@ -84,5 +84,5 @@ def _refused() -> str:
 
 def missing(what: str) -> NoReturn:
     """Skip, or fail where tools are required."""
-    message = f"the laboratory of hosts is missing: {what} (docs/host-lab.md)"
+    message = f"the laboratory of hosts is missing: {what} (docs/develop/host-lab.md)"
     required.missing(message)
