@@ -63,9 +63,7 @@ def _not_rendered(data: Mapping[str, Any], workspace: Workspace) -> list[Finding
     if not isinstance(name, str) or name not in workspace.catalog.ids("distributions"):
         return []
     row = workspace.catalog.distribution(name)
-    check = cluster.distribution
-    problems = cluster.not_rendered(row)
-    return [Finding(check.id, why, hint, at, tags=check.tags) for at, why, hint in problems]
+    return [cluster.distribution.finding(problem) for problem in cluster.not_rendered(row)]
 
 
 def _judge_meaning(

@@ -72,8 +72,8 @@ class Workspace:
         sources = {(s.at, s.key_file, s.fingerprint): s for s in known if s.fingerprint}
         for source in sources.values():
             path = self.root / source.key_file
-            if fault := key_files.fault(path, self.root, source):
-                findings.append(fault)
+            if found := key_files.finding(path, self.root, source):
+                findings.append(found)
             elif source.key_file not in keys:
                 keys[source.key_file] = key_files.read(path)
         return keys, findings

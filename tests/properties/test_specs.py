@@ -15,7 +15,7 @@ from hypothesis.strategies import DrawFn
 
 from gpugen import pipeline
 from gpugen.assemble import assemble
-from gpugen.kube.conform import fault
+from gpugen.kube.conform import difference
 from gpugen.model.finding import is_fatal
 from gpugen.report import rows
 from gpugen.resolve import resolve
@@ -61,7 +61,7 @@ def test_every_object_of_a_valid_spec_is_one_of_the_api(data: dict[str, Any]) ->
     resolved, _ = resolve(data, catalog(), "inventories/drawn/cluster.yaml")
     assert resolved is not None
     for placed in assemble(resolved).objects:
-        assert not fault(placed.object), placed.object["metadata"]["name"]
+        assert not difference(placed.object), placed.object["metadata"]["name"]
 
 
 @pytest.mark.parametrize("board", catalog().gpu_ids())

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from gpugen.catalog import reading, shape
 from gpugen.catalog.geometry_rules import contradictions
-from gpugen.catalog.words import fault
+from gpugen.catalog.words import finding
 from gpugen.load.faults import MAX_BYTES
 from gpugen.load.source import Source, read_bytes
 from gpugen.model.finding import MOST_OF_A_KIND, ROOT, Finding, Location
@@ -153,7 +153,7 @@ class _Reader:
 
     def complain_of_file(self, id: str, path: Path, *values: str) -> None:
         """Add a finding about a file that is not read."""
-        self.findings.append(fault(id, Location(path.as_posix(), 1, 1), ROOT, path.name, *values))
+        self.findings.append(finding(id, Location(path.as_posix(), 1, 1), ROOT, path.name, *values))
 
     def _complain(
         self, source: Source, id: str, steps: Steps, *values: object, key: bool = True
@@ -161,7 +161,7 @@ class _Reader:
         pointer = ROOT
         for step in steps:
             pointer = pointer / step
-        self.findings.append(fault(id, _locate(source, steps, key=key), pointer, *values))
+        self.findings.append(finding(id, _locate(source, steps, key=key), pointer, *values))
 
 
 def _references(row: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:

@@ -74,7 +74,7 @@ FAULTS: dict[str, Words] = {
 }
 
 
-def fault(id: str, location: Location, at: Pointer, *values: object, hint: str = "") -> Finding:
+def finding(id: str, location: Location, at: Pointer, *values: object, hint: str = "") -> Finding:
     """Make a finding about a row; hint replaces the words' own."""
     words = FAULTS[id]
     return Finding(

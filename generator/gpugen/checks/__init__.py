@@ -13,11 +13,26 @@ from gpugen.model.finding import Finding, Pointer, Severity
 from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec
 
-Problem: TypeAlias = tuple[Pointer, str, str]  # where, what is wrong, what to do
-Judge: TypeAlias = Callable[[ClusterSpec], Iterator[Problem]]
-
 MOST_SHOWN = 100  # findings of one check
 MOST_SOUGHT = 1000  # problems after which a check is asked for no more
+POOL = "\0"  # in a message or hint: the problem's own pool; users' values come there escaped
+
+
+@record
+class Problem:
+    """What a check yields: where, what is wrong, what to do, and the pool that it is about.
+
+    A message that names this pool writes POOL for it, so that the same mistake in another pool has
+    the same message.
+    """
+
+    at: Pointer
+    message: str
+    hint: str
+    pool: str = ""
+
+
+Judge: TypeAlias = Callable[[ClusterSpec], Iterator[Problem]]
 
 
 @record
@@ -45,9 +60,16 @@ class Check:
         if self.component and self.component not in spec.options:
             return
         problems = list(islice(self.judge(spec), MOST_SOUGHT + 1))
-        found = list(_once(problems[:MOST_SOUGHT], [pool.name for pool in spec.pools]))
-        for at, message, hint in _bounded(found, is_all=len(problems) <= MOST_SOUGHT):
-            yield Finding(self.id, message, hint, at, self.severity, self.at_key, self.tags)
+        found = list(_grouped(problems[:MOST_SOUGHT]))
+        for problem in _bounded(found, is_all=len(problems) <= MOST_SOUGHT):
+            yield self.finding(problem)
+
+    def finding(self, problem: Problem) -> Finding:
+        """Return a problem of this check as a finding."""
+        message, hint = (
+            text.replace(POOL, repr(problem.pool)) for text in (problem.message, problem.hint)
+        )
+        return Finding(self.id, message, hint, problem.at, self.severity, self.at_key, self.tags)
 
 
 def _bounded(found: Sequence[Problem], *, is_all: bool) -> Iterator[Problem]:
@@ -57,27 +79,24 @@ def _bounded(found: Sequence[Problem], *, is_all: bool) -> Iterator[Problem]:
     if more > 0 or not is_all:
         many = f"{max(more, 0)} more" if is_all else f"more than {max(more, 0)} more"
         hint = "correct the first ones; the rest may have the same cause"
-        yield found[-1][0], f"and {many} findings of this kind", hint
+        yield Problem(at=found[-1].at, message=f"and {many} findings of this kind", hint=hint)
 
 
-def _once(problems: Iterable[Problem], pools: Sequence[str]) -> Iterator[Problem]:
+def _grouped(problems: Iterable[Problem]) -> Iterator[Problem]:
     """Yield problems, those once that one place causes in several pools.
 
-    They differ by the pool's name alone; further pools are named behind the first.
+    Further pools are named behind the first, where the message names pools at all.
     """
-    groups: dict[tuple[str, ...], list[tuple[Problem, str]]] = {}
+    groups: dict[tuple[str, ...], list[Problem]] = {}
     for problem in problems:
-        at, message, hint = problem
-        named = [name for name in pools if f"{name!r}" in message]
-        pool = named[0] if len(named) == 1 else ""
-        parts = [text.replace(f"{pool!r}", "''") if pool else text for text in (message, hint)]
-        groups.setdefault((at, bool(pool) * "pool", *parts), []).append((problem, pool))
-    for found in groups.values():
-        (at, message, hint), pool = found[0]
-        others = [repr(name) for _, name in found[1:] if name != pool]
+        key = (problem.at, problem.message, problem.hint)
+        groups.setdefault(key, []).append(problem)
+    for (at, message, hint), group in groups.items():
+        pool = group[0].pool
+        others = [repr(p.pool) for p in group[1:] if p.pool != pool] if POOL in message else []
         more = f" and {len(others) - 3} more" if len(others) > 3 else ""
         also = f"; likewise {', '.join(others[:3])}{more}" if others else ""
-        yield at, message + also, hint
+        yield Problem(at=Pointer(at), message=message + also, hint=hint, pool=pool)
 
 
 def check(

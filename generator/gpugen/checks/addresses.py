@@ -23,9 +23,13 @@ def addresses(spec: ClusterSpec) -> Iterator[Problem]:
         at = line.at / "address"
         if not leads_somewhere(line.address):
             message = f"{line.address!r} is neither an IP address nor a host name"
-            yield at, message, _better_address(line.address)
+            yield Problem(at=at, message=message, hint=_better_address(line.address))
         elif reason := not_a_hosts(line.address):
-            yield at, f"{line.address!r} {reason}", "write the address that others reach it at"
+            yield Problem(
+                at=at,
+                message=f"{line.address!r} {reason}",
+                hint="write the address that others reach it at",
+            )
 
 
 @check("hosts-same-address")
@@ -39,10 +43,11 @@ def same_address(spec: ClusterSpec) -> Iterator[Problem]:
         for host in line.hosts:
             key = (target(line.address or host), ssh.port or 22, ssh.proxy_jump)
             if (other := seen.setdefault(key, host)) != host:
-                yield (
-                    line.at / "address" if line.address else line.at,
-                    f"hosts {other!r} and {host!r} are both reached at {key[0]}, port {key[1]}",
-                    "give each its own address, or its port under ssh; leave one of them out",
+                yield Problem(
+                    at=line.at / "address" if line.address else line.at,
+                    message=f"hosts {other!r} and {host!r} are both reached at {key[0]}, port"
+                    f" {key[1]}",
+                    hint="give each its own address, or its port under ssh; leave one of them out",
                 )
                 break
 
@@ -58,11 +63,11 @@ def jumps(spec: ClusterSpec) -> Iterator[Problem]:
         for i, jump in enumerate(ssh.proxy_jump if ssh is not None else ()):
             host = _host_of(jump)
             if not leads_somewhere(host):
-                fault = "is neither an IP address nor a host name"
-            elif not (fault := not_a_hosts(host)):
+                why = "is neither an IP address nor a host name"
+            elif not (why := not_a_hosts(host)):
                 continue
             at = (ssh or spec.access.ssh).at / "proxyJump" / i
-            yield at, f"{host!r} {fault}", "write it as [user@]host[:port]"
+            yield Problem(at=at, message=f"{host!r} {why}", hint="write it as [user@]host[:port]")
 
 
 def host_lines(spec: ClusterSpec) -> Iterator[HostLine]:

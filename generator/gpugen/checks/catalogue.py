@@ -20,10 +20,10 @@ def override_in_use(spec: ClusterSpec) -> Iterator[Problem]:
     for row, at in _overrides(spec):
         if row not in told:
             told.add(row)
-            yield (
-                at,
-                f"{row} is this repository's own row, in place of gpugen's",
-                "review catalog/ like code, or take the row out to use gpugen's",
+            yield Problem(
+                at=at,
+                message=f"{row} is this repository's own row, in place of gpugen's",
+                hint="review catalog/ like code, or take the row out to use gpugen's",
             )
 
 

@@ -17,10 +17,10 @@ def kubernetes_end_of_life(spec: ClusterSpec) -> Iterator[Problem]:
     support = spec.kubernetes.support
     if support.status == "end of life":
         when = f" on {support.end_of_life}" if support.end_of_life else ""
-        yield (
-            spec.kubernetes.at / "version",
-            f"Kubernetes {support.id} reached its end of life{when}",
-            "plan the upgrade; gpugen still renders for it",
+        yield Problem(
+            at=spec.kubernetes.at / "version",
+            message=f"Kubernetes {support.id} reached its end of life{when}",
+            hint="plan the upgrade; gpugen still renders for it",
         )
 
 
@@ -37,10 +37,11 @@ def distribution(spec: ClusterSpec) -> Iterator[Problem]:
 def not_rendered(row: Distribution) -> Iterator[Problem]:
     """Say that nothing is rendered for a distribution, and why."""
     if not row.is_supported:
-        yield (
-            ROOT / "kubernetes" / "distribution",
-            f"gpugen does not render for {row.id!r} yet: {row.reason}",
-            "supported are kubeadm, k3s, rke2 and k0s; 'gpugen catalog distributions' says more",
+        yield Problem(
+            at=ROOT / "kubernetes" / "distribution",
+            message=f"gpugen does not render for {row.id!r} yet: {row.reason}",
+            hint="supported are kubeadm, k3s, rke2 and k0s; 'gpugen catalog distributions' says"
+            " more",
         )
 
 
@@ -53,10 +54,10 @@ def container_runtime(spec: ClusterSpec) -> Iterator[Problem]:
     """
     runtime, row = spec.kubernetes.container_runtime, spec.kubernetes.distribution
     if row.is_supported and row.row["runtime"]["bundled"] and runtime != "containerd":
-        yield (
-            spec.kubernetes.at / "containerRuntime",
-            f"{row.id} brings its own containerd, so {runtime!r} runs none of its pods",
-            "leave containerRuntime out; another runtime on the hosts is "
+        yield Problem(
+            at=spec.kubernetes.at / "containerRuntime",
+            message=f"{row.id} brings its own containerd, so {runtime!r} runs none of its pods",
+            hint="leave containerRuntime out; another runtime on the hosts is "
             "containerToolkit.furtherRuntimes",
         )
 
@@ -70,11 +71,12 @@ def strategy_without_reader(spec: ClusterSpec) -> Iterator[Problem]:
     """
     strategies = spec.device_list_strategy
     if spec.kubernetes.container_runtime == "docker" and "cdi-annotations" in strategies:
-        yield (
-            spec.at / "deviceListStrategy",
-            "docker reads no CDI annotations of pods, so deviceListStrategy 'cdi-annotations' has"
+        yield Problem(
+            at=spec.at / "deviceListStrategy",
+            message="docker reads no CDI annotations of pods, so deviceListStrategy"
+            " 'cdi-annotations' has"
             " no effect",
-            "write deviceListStrategy: cdi-cri, or leave it out for envvar",
+            hint="write deviceListStrategy: cdi-cri, or leave it out for envvar",
         )
 
 
@@ -87,17 +89,17 @@ def namespaces(spec: ClusterSpec) -> Iterator[Problem]:
     """
     names = spec.namespaces
     if names.agents == names.controllers:
-        yield (
-            ROOT / "namespaces" / "controllers",
-            f"agents and controllers share the namespace {names.agents!r}",
-            "give them two namespaces: one privileged, one restricted",
+        yield Problem(
+            at=ROOT / "namespaces" / "controllers",
+            message=f"agents and controllers share the namespace {names.agents!r}",
+            hint="give them two namespaces: one privileged, one restricted",
         )
     for key, name in (("agents", names.agents), ("controllers", names.controllers)):
         if name == "default" or name.startswith("kube-"):
-            yield (
-                ROOT / "namespaces" / key,
-                f"{name!r} belongs to Kubernetes",
-                "take a namespace that gpugen may own, such as gpu-agents",
+            yield Problem(
+                at=ROOT / "namespaces" / key,
+                message=f"{name!r} belongs to Kubernetes",
+                hint="take a namespace that gpugen may own, such as gpu-agents",
             )
 
 
@@ -108,10 +110,11 @@ def access_without_context(spec: ClusterSpec) -> Iterator[Problem]:
     Every agent selects the label gpugen/pool, which the host play sets through kubectl.
     """
     if not spec.access.kubeconfig_context:
-        yield (
-            ROOT / "access" if "access" in spec.stated else ROOT,
-            "no access.kubeconfigContext: the play cannot label nodes, so no agent will run",
-            "name the context of kubectl on the control host, such as lab-admin",
+        yield Problem(
+            at=ROOT / "access" if "access" in spec.stated else ROOT,
+            message="no access.kubeconfigContext: the play cannot label nodes, so no agent will"
+            " run",
+            hint="name the context of kubectl on the control host, such as lab-admin",
         )
 
 
@@ -119,10 +122,10 @@ def access_without_context(spec: ClusterSpec) -> Iterator[Problem]:
 def uid_without_context(spec: ClusterSpec) -> Iterator[Problem]:
     """clusterUID is compared through kubectl; without a context nobody compares it."""
     if spec.access.cluster_uid and not spec.access.kubeconfig_context:
-        yield (
-            spec.access.at / "clusterUID",
-            "clusterUID has no effect without kubeconfigContext",
-            "name the context, or leave clusterUID out",
+        yield Problem(
+            at=spec.access.at / "clusterUID",
+            message="clusterUID has no effect without kubeconfigContext",
+            hint="name the context, or leave clusterUID out",
         )
 
 
@@ -139,9 +142,15 @@ def previous_registries(spec: ClusterSpec) -> Iterator[Problem]:
     )
     for i, registry in enumerate(spec.images.previous_registries):
         if not is_judged:
-            yield at / i, "nothing asks where images of agents come from", "leave it out"
+            yield Problem(
+                at=at / i,
+                message="nothing asks where images of agents come from",
+                hint="leave it out",
+            )
         elif registry == spec.images.registry:
-            yield at / i, f"{registry} is the registry that is in use", "leave it out"
+            yield Problem(
+                at=at / i, message=f"{registry} is the registry that is in use", hint="leave it out"
+            )
 
 
 @check("images-digest-without-image", at_key=True)
@@ -152,9 +161,11 @@ def digests(spec: ClusterSpec) -> Iterator[Problem]:
             continue
         at = spec.images.at / "digests" / name
         if name in spec.release.images:
-            yield at, f"component {name!r} is switched off", "leave its digest out"
+            yield Problem(
+                at=at, message=f"component {name!r} is switched off", hint="leave its digest out"
+            )
             continue
         near = nearest(name, spec.release.images)
         known = ", ".join(sorted(spec.release.images))
         hint = f"did you mean {near!r}?" if near else f"components with an image: {known}"
-        yield at, f"no component {name!r} has an image", hint
+        yield Problem(at=at, message=f"no component {name!r} has an image", hint=hint)

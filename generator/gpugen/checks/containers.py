@@ -35,9 +35,10 @@ def resources(spec: ClusterSpec) -> Iterator[Problem]:
         for where, amounts in _containers(options.get("resources", {}), at):
             for kind, values in amounts.items():
                 for resource, text in values.items():
-                    fault = _fault(kind, resource, text, amounts.get(LIMITS, {}))
-                    if fault:
-                        yield (where / kind / resource, *fault)
+                    wrong = _wrong(kind, resource, text, amounts.get(LIMITS, {}))
+                    if wrong:
+                        message, hint = wrong
+                        yield Problem(at=where / kind / resource, message=message, hint=hint)
 
 
 def _containers(
@@ -51,7 +52,7 @@ def _containers(
         yield at / program, amounts
 
 
-def _fault(
+def _wrong(
     kind: str, resource: str, text: str, limits: Mapping[str, str]
 ) -> tuple[str, str] | None:
     """Return message and hint, None where the API server takes the amount."""

@@ -15,7 +15,9 @@ def same_host(spec: ClusterSpec) -> Iterator[Problem]:
     for line in spec.control_plane.hosts:
         hosts = set(line.hosts)
         if twice := sorted(hosts & seen):
-            yield line.at, f"host {twice[0]!r} is named twice", "name it once"
+            yield Problem(
+                at=line.at, message=f"host {twice[0]!r} is named twice", hint="name it once"
+            )
         seen |= hosts
 
 
@@ -30,18 +32,18 @@ def own_values(spec: ClusterSpec) -> Iterator[Problem]:
     pools = {host: pool.name for pool in spec.pools for line in pool.hosts for host in line.hosts}
     for line in spec.control_plane.hosts:
         if line.node_name:
-            yield (
-                line.at / "nodeName",
-                "nodeName has no effect in the control plane",
-                "leave it out, or state it in the pool that the host is in",
+            yield Problem(
+                at=line.at / "nodeName",
+                message="nodeName has no effect in the control plane",
+                hint="leave it out, or state it in the pool that the host is in",
             )
         pool = next((pools[host] for host in line.hosts if host in pools), "")
         for key, value in _own(line).items():
             if pool and value:
-                yield (
-                    line.at / key,
-                    f"{line.pattern!r} is in pool {pool!r} too, where its {key} belongs",
-                    f"state {key} there and only the name here",
+                yield Problem(
+                    at=line.at / key,
+                    message=f"{line.pattern!r} is in pool {pool!r} too, where its {key} belongs",
+                    hint=f"state {key} there and only the name here",
                 )
 
 
@@ -52,10 +54,12 @@ def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     if not spec.control_plane.hosts or (options is not None and options["mode"] == "main"):
         return
     if options is None or options["mode"] == "second" or not options["binPacking"]:
-        yield (
-            spec.control_plane.at,
-            "controlPlane has no effect: nothing configures the main scheduler on these hosts",
-            "write components: {scheduler: {}}, which packs GPUs there, or leave controlPlane out",
+        yield Problem(
+            at=spec.control_plane.at,
+            message="controlPlane has no effect: nothing configures the main scheduler on these"
+            " hosts",
+            hint="write components: {scheduler: {}}, which packs GPUs there, or leave"
+            " controlPlane out",
         )
 
 

@@ -12,10 +12,10 @@ from gpugen.model.spec import ClusterSpec
 def argocd_repository(spec: ClusterSpec) -> Iterator[Problem]:
     """An Application names the repository that it follows. Source: Argo CD v3, Application."""
     if spec.delivery.engine == "argocd" and not spec.delivery.repo_url:
-        yield (
-            spec.delivery.at / "engine",
-            "the Argo CD Application has no repository to follow",
-            "add delivery.repoURL, the address of the repository that holds out/",
+        yield Problem(
+            at=spec.delivery.at / "engine",
+            message="the Argo CD Application has no repository to follow",
+            hint="add delivery.repoURL, the address of the repository that holds out/",
         )
 
 
@@ -24,10 +24,11 @@ def flux_source(spec: ClusterSpec) -> Iterator[Problem]:
     """A Kustomization of Flux takes its files from a source object: the user's, or ours."""
     delivery = spec.delivery
     if delivery.engine == "flux" and not delivery.repo_url and "sourceRef" not in delivery.flux:
-        yield (
-            delivery.at / "engine",
-            "the Flux Kustomizations have no source to read from",
-            "add delivery.flux.sourceRef, for example {kind: GitRepository, name: flux-system}, "
+        yield Problem(
+            at=delivery.at / "engine",
+            message="the Flux Kustomizations have no source to read from",
+            hint="add delivery.flux.sourceRef, for example"
+            " {kind: GitRepository, name: flux-system}, "
             "or delivery.repoURL, from which a source is made",
         )
 
@@ -41,10 +42,10 @@ def flux_address(spec: ClusterSpec) -> Iterator[Problem]:
     delivery = spec.delivery
     if delivery.engine == "flux" and delivery.repo_url.startswith("git@"):
         host, _, path = delivery.repo_url.partition(":")
-        yield (
-            delivery.at / "repoURL",
-            f"Flux does not read the address {delivery.repo_url!r}",
-            f"write ssh://{host}/{path}",
+        yield Problem(
+            at=delivery.at / "repoURL",
+            message=f"Flux does not read the address {delivery.repo_url!r}",
+            hint=f"write ssh://{host}/{path}",
         )
 
 
@@ -53,10 +54,10 @@ def without_engine(spec: ClusterSpec) -> Iterator[Problem]:
     """Nothing is delivered unless an engine is named, so the other fields have no effect."""
     stated = spec.stated.get("delivery", {})
     if stated and "engine" not in stated:
-        yield (
-            spec.delivery.at,
-            f"delivery names no engine, so {', '.join(sorted(stated))} have no effect",
-            "write engine: argocd or engine: flux, or leave delivery out",
+        yield Problem(
+            at=spec.delivery.at,
+            message=f"delivery names no engine, so {', '.join(sorted(stated))} have no effect",
+            hint="write engine: argocd or engine: flux, or leave delivery out",
         )
 
 
@@ -79,4 +80,8 @@ def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
             hint = f"leave {key} out, or choose another engine"
             if engine == "flux" and key in ("repoURL", "revision"):
                 hint = f"the object that flux.sourceRef names holds it; leave {key} out"
-            yield spec.delivery.at / key, f"{key} has no effect with engine {engine!r}", hint
+            yield Problem(
+                at=spec.delivery.at / key,
+                message=f"{key} has no effect with engine {engine!r}",
+                hint=hint,
+            )

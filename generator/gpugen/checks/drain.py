@@ -16,8 +16,8 @@ def drain_without_context(spec: ClusterSpec) -> Iterator[Problem]:
     A driver is then not changed, and a host not rebooted, while its kubelet runs.
     """
     if "drain" in spec.stated and not spec.access.kubeconfig_context:
-        yield (
-            ROOT / "drain",
-            "drain has no effect: the plays have no context by which to reach the cluster",
-            "write access: {kubeconfigContext: ...}, or remove drain",
+        yield Problem(
+            at=ROOT / "drain",
+            message="drain has no effect: the plays have no context by which to reach the cluster",
+            hint="write access: {kubeconfigContext: ...}, or remove drain",
         )

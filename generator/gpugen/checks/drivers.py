@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.hosts.places import host_setting
 from gpugen.model.driver import DriverMethod, KernelModules
 from gpugen.model.finding import Severity
@@ -31,11 +31,13 @@ def too_new(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in _driven(spec):
         branch, last = pool.host.driver.branch, pool.gpu.last_branch
         if branch is not None and last is not None and branch.id > last:
-            yield (
-                host_setting(spec, pool, "driver", "version"),
-                f"driver branch {branch.id} does not drive {pool.gpu.id} ({pool.gpu.architecture});"
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "version"),
+                message=f"driver branch {branch.id} does not drive {pool.gpu.id}"
+                f" ({pool.gpu.architecture});"
                 f" {last} is the last that does",
-                f"take a version of branch {last} for pool {pool.name!r}",
+                hint=f"take a version of branch {last} for pool {POOL}",
+                pool=pool.name,
             )
 
 
@@ -45,10 +47,12 @@ def too_old(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in _driven(spec):
         driver, gpu, floor = pool.host.driver, pool.gpu, _floor(pool)
         if floor:
-            yield (
-                host_setting(spec, pool, "driver", "version"),
-                f"driver {driver.version} does not know {gpu.id}, which needs {floor} or newer",
-                f"take {floor} or newer; 'gpugen catalog drivers' lists the branches",
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "version"),
+                message=f"driver {driver.version} does not know {gpu.id}, which needs {floor} or"
+                " newer",
+                hint=f"take {floor} or newer; 'gpugen catalog drivers' lists the branches",
+                pool=pool.name,
             )
 
 
@@ -82,10 +86,11 @@ def kernel_modules(spec: ClusterSpec) -> Iterator[Problem]:
         elif flavour is KernelModules.PROPRIETARY and driver.branch.id >= OPEN_ONLY_BRANCH:
             why = f"branch {driver.branch.id} has no proprietary modules"
         if why:
-            yield (
-                host_setting(spec, pool, "driver", "kernelModules"),
-                why,
-                "write kernelModules: auto, or leave it out",
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "kernelModules"),
+                message=why,
+                hint="write kernelModules: auto, or leave it out",
+                pool=pool.name,
             )
 
 
@@ -101,10 +106,12 @@ def no_flavour(spec: ClusterSpec) -> Iterator[Problem]:
             missing = "open"
         else:
             continue
-        yield (
-            host_setting(spec, pool, "driver", "version"),
-            f"{gpu.id} needs {missing} kernel modules, which branch {driver.branch.id} lacks",
-            "take another driver branch for this pool",
+        yield Problem(
+            at=host_setting(spec, pool, "driver", "version"),
+            message=f"{gpu.id} needs {missing} kernel modules, which branch {driver.branch.id}"
+            " lacks",
+            hint="take another driver branch for this pool",
+            pool=pool.name,
         )
 
 
@@ -114,10 +121,11 @@ def modules_without_install(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         driver = pool.host.driver
         if driver.method is DriverMethod.NONE and driver.kernel_modules is not KernelModules.AUTO:
-            yield (
-                host_setting(spec, pool, "driver", "kernelModules"),
-                "kernelModules has no effect with method none",
-                "leave it out; the image decides it",
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "kernelModules"),
+                message="kernelModules has no effect with method none",
+                hint="leave it out; the image decides it",
+                pool=pool.name,
             )
 
 
@@ -127,10 +135,11 @@ def end_of_life(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in _driven(spec):
         branch = pool.host.driver.branch
         if branch is not None and not branch.is_supported and not _floor(pool):
-            yield (
-                host_setting(spec, pool, "driver", "version"),
-                f"driver branch {branch.id} is not supported any more ({branch.status})",
-                "580 and 595 are supported; 'gpugen catalog drivers' lists all",
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "version"),
+                message=f"driver branch {branch.id} is not supported any more ({branch.status})",
+                hint="580 and 595 are supported; 'gpugen catalog drivers' lists all",
+                pool=pool.name,
             )
 
 
@@ -143,10 +152,11 @@ def toolkit_floor(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         version = pool.host.container_toolkit_version
         if is_older(version, TOOLKIT_FLOOR):
-            yield (
-                host_setting(spec, pool, "containerToolkit", "version"),
-                f"container toolkit {version} has known escapes to the host",
-                f"take {TOOLKIT_FLOOR} or newer",
+            yield Problem(
+                at=host_setting(spec, pool, "containerToolkit", "version"),
+                message=f"container toolkit {version} has known escapes to the host",
+                hint=f"take {TOOLKIT_FLOOR} or newer",
+                pool=pool.name,
             )
 
 
@@ -159,10 +169,11 @@ def system(spec: ClusterSpec) -> Iterator[Problem]:
         if row.is_supported and row.family not in FAMILIES:
             reason = f"they install packages of the {' and '.join(FAMILIES)} family only, so far"
         if reason:
-            yield (
-                host_setting(spec, pool, "os"),
-                f"the host roles do not support {row.id!r}: {reason}",
-                "'gpugen catalog systems' lists what they support",
+            yield Problem(
+                at=host_setting(spec, pool, "os"),
+                message=f"the host roles do not support {row.id!r}: {reason}",
+                hint="'gpugen catalog systems' lists what they support",
+                pool=pool.name,
             )
 
 
@@ -178,11 +189,13 @@ def architecture_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
         stated = host.repositories.driver
         is_asked = host.driver.method is DriverMethod.VENDOR or (stated and stated.is_vendor)
         if is_asked and known and host.architecture not in known:
-            yield (
-                host_setting(spec, pool, "os"),
-                f"the vendor has no packages of {host.os.id} for {host.architecture}, which the"
+            yield Problem(
+                at=host_setting(spec, pool, "os"),
+                message=f"the vendor has no packages of {host.os.id} for {host.architecture},"
+                " which the"
                 f" hosts of {pool.gpu.id} are",
-                "take another system for this pool, such as ubuntu-24.04",
+                hint="take another system for this pool, such as ubuntu-24.04",
+                pool=pool.name,
             )
 
 
@@ -199,11 +212,12 @@ def branch_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
             continue
         if (low is not None and branch.id < low) or (high is not None and branch.id > high):
             span = f"{low or 'the first'} to {high or 'the newest'}"
-            yield (
-                host_setting(spec, pool, "driver", "version"),
-                f"the vendor's repository for {pool.host.os.id} carries branches {span},"
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "version"),
+                message=f"the vendor's repository for {pool.host.os.id} carries branches {span},"
                 f" not {branch.id}",
-                "take a branch from there, or another system",
+                hint="take a branch from there, or another system",
+                pool=pool.name,
             )
 
 
@@ -218,8 +232,9 @@ def newer_than_known(spec: ClusterSpec) -> Iterator[Problem]:
         driver = pool.host.driver
         newest = driver.branch.latest_known if driver.branch else ""
         if driver.version and newest and is_older(newest, driver.version):
-            yield (
-                host_setting(spec, pool, "driver", "version"),
-                newer_words(f"driver {driver.version!r}", newest),
-                f"compare it with what the vendor has released; {UPGRADE}",
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "version"),
+                message=newer_words(f"driver {driver.version!r}", newest),
+                hint=f"compare it with what the vendor has released; {UPGRADE}",
+                pool=pool.name,
             )

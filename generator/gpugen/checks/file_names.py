@@ -25,7 +25,11 @@ def portable(spec: ClusterSpec) -> Iterator[Problem]:
     names += [(pool.at / "name", "pool", pool.name) for pool in spec.pools]
     for at, what, name in names:
         if why := unportable(name):
-            yield at, f"{what} {name!r} becomes a folder, and {why}", "choose another name"
+            yield Problem(
+                at=at,
+                message=f"{what} {name!r} becomes a folder, and {why}",
+                hint="choose another name",
+            )
     yield from _key_files(spec)
 
 
@@ -43,12 +47,16 @@ def _key_files(spec: ClusterSpec) -> Iterator[Problem]:
     seen: dict[str, str] = {}
     for at, path in _stated_keys(spec):
         if why := unportable(path):
-            yield at, f"the key {path!r} is copied into the output, and {why}", "rename the file"
+            yield Problem(
+                at=at,
+                message=f"the key {path!r} is copied into the output, and {why}",
+                hint="rename the file",
+            )
         elif seen.setdefault(path.lower(), path) != path:
-            yield (
-                at,
-                f"{path!r} and {seen[path.lower()]!r} are one file on Windows and macOS",
-                "spell both alike, or rename one of the files",
+            yield Problem(
+                at=at,
+                message=f"{path!r} and {seen[path.lower()]!r} are one file on Windows and macOS",
+                hint="spell both alike, or rename one of the files",
             )
 
 

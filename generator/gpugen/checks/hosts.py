@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.checks.addresses import host_lines
 from gpugen.checks.mig_names import LABEL_LIMIT
 from gpugen.hosts.addresses import DNS_NAME, LABEL, not_a_hosts, parsed
 from gpugen.hosts.names import ALL_HOSTS, CONTROL_HOST, CONTROL_PLANE, OF_ANSIBLE, pool_group
-from gpugen.hosts.ranges import MOST, RangeError, count, node_name
+from gpugen.hosts.ranges import MOST, RangeError, TooManyHostsError, count, node_name
 from gpugen.model.finding import Pointer
 from gpugen.model.spec import ClusterSpec, HostLine
 
@@ -28,16 +28,16 @@ def ranges(spec: ClusterSpec) -> Iterator[Problem]:
     for line in host_lines(spec):
         try:
             total += count(line.pattern)
-        except RangeError as fault:
+        except RangeError as error:
             hint = "write it low to high, with as many digits on both sides, such as [01:16]"
-            if "most" in str(fault):
+            if isinstance(error, TooManyHostsError):
                 hint = "look for a digit too many"
-            yield _name_of(line, spec), str(fault), hint
+            yield Problem(at=_name_of(line, spec), message=str(error), hint=hint)
     if total > MOST:
-        yield (
-            spec.at / "pools",
-            f"the spec names {total} hosts; one cluster has at most {MOST}",
-            "look for a range that runs too far",
+        yield Problem(
+            at=spec.at / "pools",
+            message=f"the spec names {total} hosts; one cluster has at most {MOST}",
+            hint="look for a range that runs too far",
         )
 
 
@@ -56,10 +56,11 @@ def same_host(spec: ClusterSpec) -> Iterator[Problem]:
                 host, other = twice[0]
                 where = f"also in pool {other!r}" if other != pool.name else "named twice"
                 more = f" (and {len(twice) - 1} more hosts)" if len(twice) > 1 else ""
-                yield (
-                    _name_of(line, spec),
-                    f"host {host!r} of pool {pool.name!r} is {where}{more}",
-                    "a host belongs to one pool and is named once",
+                yield Problem(
+                    at=_name_of(line, spec),
+                    message=f"host {host!r} of pool {POOL} is {where}{more}",
+                    hint="a host belongs to one pool and is named once",
+                    pool=pool.name,
                 )
 
 
@@ -72,10 +73,11 @@ def same_node(spec: ClusterSpec) -> Iterator[Problem]:
             for host in line.hosts:
                 node = node_name(spec, line, host)
                 if seen.setdefault(node, host) != host:
-                    yield (
-                        _name_of(line, spec),
-                        f"hosts {seen[node]!r} and {host!r} are both the node {node!r}",
-                        "write access.nodeNames: fqdn, or a nodeName per host",
+                    yield Problem(
+                        at=_name_of(line, spec),
+                        message=f"hosts {seen[node]!r} and {host!r} are both the node {node!r}",
+                        hint="write access.nodeNames: fqdn, or a nodeName per host",
+                        pool=pool.name,
                     )
                     break
 
@@ -90,28 +92,32 @@ def host_names(spec: ClusterSpec) -> Iterator[Problem]:
         host = max(line.hosts, key=len, default="")
         node = node_name(spec, line, host)
         if host and not DNS_NAME.match(host):
-            yield (
-                _name_of(line, spec),
-                f"{host!r} is no host name",
-                "write 1 to 63 letters, digits and inner hyphens between its dots",
+            yield Problem(
+                at=_name_of(line, spec),
+                message=f"{host!r} is no host name",
+                hint="write 1 to 63 letters, digits and inner hyphens between its dots",
             )
+        elif not_a_hosts(host):
+            continue  # hosts-name-not-free says so
         elif parsed(host) is not None and not line.node_name and node != host:
-            yield (
-                _name_of(line, spec),
-                f"{host!r} is an address, and its node would be called {node!r}",
-                f"write {{name: <host name>, address: {host}}}, or add its nodeName",
+            yield Problem(
+                at=_name_of(line, spec),
+                message=f"{host!r} is an address, and its node would be called {node!r}",
+                hint=f"write {{name: <host name>, address: {host}}}, or add its nodeName",
             )
         elif host and not _NODE_NAME.match(node):
-            yield (
-                _name_of(line, spec),
-                f"host {host!r} would be the node {node!r}, which Kubernetes does not allow",
-                "labels of a name have 1 to 63 letters, digits and inner hyphens",
+            yield Problem(
+                at=_name_of(line, spec),
+                message=f"host {host!r} would be the node {node!r}, which Kubernetes does not"
+                " allow",
+                hint="labels of a name have 1 to 63 letters, digits and inner hyphens",
             )
         elif len(node) > LABEL_LIMIT:
-            yield (
-                _name_of(line, spec),
-                f"the name of node {node!r} has {len(node)} characters; {LABEL_LIMIT} are the most",
-                "write access.nodeNames: short, or a nodeName, as the cluster shows the node",
+            yield Problem(
+                at=_name_of(line, spec),
+                message=f"the name of node {node!r} has {len(node)} characters; {LABEL_LIMIT}"
+                " are the most",
+                hint="write access.nodeNames: short, or a nodeName, as the cluster shows the node",
             )
 
 
@@ -126,14 +132,14 @@ def free_names(spec: ClusterSpec) -> Iterator[Problem]:
     for line in host_lines(spec):
         for host in line.hosts:
             if host.lower() in groups:
-                fault, hint = "is a group of the inventory", "write the host's own name"
+                why, hint = "is a group of the inventory", "write the host's own name"
             elif host.lower() == CONTROL_HOST:
-                fault, hint = "is the machine that plays run on", "write the host's own name"
-            elif fault := not_a_hosts(host):
+                why, hint = "is the machine that plays run on", "write the host's own name"
+            elif why := not_a_hosts(host):
                 hint = "write the name and the address that others reach the host at"
             else:
                 continue
-            yield _name_of(line, spec), f"{host!r} {fault}", hint
+            yield Problem(at=_name_of(line, spec), message=f"{host!r} {why}", hint=hint)
             break
 
 
@@ -143,10 +149,10 @@ def range_with_own_values(spec: ClusterSpec) -> Iterator[Problem]:
     for line in host_lines(spec):
         own = "address" if line.address else "nodeName" if line.node_name else ""
         if own and "[" in line.pattern:
-            yield (
-                line.at / own,
-                f"{line.pattern!r} is a range, but {own} belongs to one host",
-                "name the hosts one by one",
+            yield Problem(
+                at=line.at / own,
+                message=f"{line.pattern!r} is a range, but {own} belongs to one host",
+                hint="name the hosts one by one",
             )
 
 

@@ -14,10 +14,10 @@ ID = "repository-key-file"
 LARGEST = 65536  # bytes of a key; a vendor's has less than 8192
 
 
-def fault(path: Path, root: Path, stated: PackageSource) -> Finding | None:
+def finding(path: Path, root: Path, stated: PackageSource) -> Finding | None:
     """Return what is wrong with a repository's key file, or nothing."""
     if stated.key_url:
-        return _fault_of_vendors(path, root, stated)
+        return _finding_of_vendors(path, root, stated)
     why = _unusable(path, root)
     found, why = ("", why) if why else _fingerprint(read(path))
     if why:
@@ -37,7 +37,7 @@ def fault(path: Path, root: Path, stated: PackageSource) -> Finding | None:
     )
 
 
-def _fault_of_vendors(path: Path, root: Path, stated: PackageSource) -> Finding | None:
+def _finding_of_vendors(path: Path, root: Path, stated: PackageSource) -> Finding | None:
     """Judge a key of the vendor's, whose file has a name of ours and whose fingerprint we know."""
     why = _unusable(path, root)
     found, why = ("", why) if why else _fingerprint(read(path))

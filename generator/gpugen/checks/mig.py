@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.gpu import mig
 from gpugen.gpu.devices import geometries, plugin_version
 from gpugen.model.catalog import MigGeometry
@@ -50,7 +50,12 @@ def cannot(spec: ClusterSpec) -> Iterator[Problem]:
         else:
             message = f"{gpu.id} has no MIG"
             hint = "leave mig out; to share whole GPUs use sharing"
-        yield pool.mig.at / "layout", message, hint
+        yield Problem(
+            at=pool.mig.at / "layout",
+            message=message,
+            hint=hint,
+            pool=pool.name,
+        )
 
 
 @check("mig-unknown-profile", "GG-11", at_key=True)
@@ -67,10 +72,11 @@ def unknown_profile(spec: ClusterSpec) -> Iterator[Problem]:
                 same = {_letters(name): name for name in geometry.profiles}
                 better = same.get(_letters(profile)) or (mig.spelled(near[0]) if near else "")
                 meant = f"did you mean {better}? " if better else ""
-                yield (
-                    entry.at / "profiles" / profile,
-                    f"{pool.gpu.id} has no MIG profile {profile!r}",
-                    f"{meant}profiles: {known}",
+                yield Problem(
+                    at=entry.at / "profiles" / profile,
+                    message=f"{pool.gpu.id} has no MIG profile {profile!r}",
+                    hint=f"{meant}profiles: {known}",
+                    pool=pool.name,
                 )
 
 
@@ -93,10 +99,11 @@ def does_not_fit(spec: ClusterSpec) -> Iterator[Problem]:
         if isinstance(refusal, mig.Refusal):
             near = _advice(spec, pool, entry, geometry)
             asked = mig.spelled(entry.profiles)
-            yield (
-                entry.at / "profiles",
-                f"{asked} does not fit: {refusal.message.removeprefix(f'{asked}, but ')}",
-                "nearest that fit: " + "; ".join(mig.spelled(layout) for layout in near),
+            yield Problem(
+                at=entry.at / "profiles",
+                message=f"{asked} does not fit: {refusal.message.removeprefix(f'{asked}, but ')}",
+                hint="nearest that fit: " + "; ".join(mig.spelled(layout) for layout in near),
+                pool=pool.name,
             )
 
 
@@ -123,10 +130,11 @@ def index(spec: ClusterSpec) -> Iterator[Problem]:
     for pool, entry in _entries(spec):
         beyond = [i for i in entry.gpus if i >= pool.gpu_count]
         if beyond:
-            yield (
-                entry.at / "gpus",
-                f"pool {pool.name!r} has GPUs 0 to {pool.gpu_count - 1}, not {beyond[0]}",
-                "count from 0" + _and_missing(pool),
+            yield Problem(
+                at=entry.at / "gpus",
+                message=f"pool {POOL} has GPUs 0 to {pool.gpu_count - 1}, not {beyond[0]}",
+                hint="count from 0" + _and_missing(pool),
+                pool=pool.name,
             )
 
 
@@ -138,10 +146,11 @@ def twice(spec: ClusterSpec) -> Iterator[Problem]:
         for entry in pool.mig.layout:
             again = sorted(seen & set(entry.gpus))
             if again:
-                yield (
-                    entry.at / "gpus",
-                    f"GPU {again[0]} of pool {pool.name!r} is in two entries of the layout",
-                    "name every GPU once" + _and_missing(pool),
+                yield Problem(
+                    at=entry.at / "gpus",
+                    message=f"GPU {again[0]} of pool {POOL} is in two entries of the layout",
+                    hint="name every GPU once" + _and_missing(pool),
+                    pool=pool.name,
                 )
             seen |= set(entry.gpus)
 
@@ -155,10 +164,11 @@ def not_covered(spec: ClusterSpec) -> Iterator[Problem]:
             continue  # a finding already, which says what is missing too
         text = ", ".join(map(str, _missing(pool)))
         if text:
-            yield (
-                pool.mig.at / "layout",
-                f"no entry covers GPU {text} of pool {pool.name!r}",
-                f"add {{gpus: [{text}], profiles: {{…}}}}; profiles: {{}} turns MIG off there",
+            yield Problem(
+                at=pool.mig.at / "layout",
+                message=f"no entry covers GPU {text} of pool {POOL}",
+                hint=f"add {{gpus: [{text}], profiles: {{…}}}}; profiles: {{}} turns MIG off there",
+                pool=pool.name,
             )
 
 
@@ -189,10 +199,11 @@ def single(spec: ClusterSpec) -> Iterator[Problem]:
         # A GPU that no entry names has a finding of its own.
         if len(profiles) > 1 or not all(entry.profiles for entry in pool.mig.layout):
             found = "several profiles" if len(profiles) > 1 else "GPUs with and without MIG"
-            yield (
-                pool.mig.at / "strategy",
-                f"pool {pool.name!r} has {found}, which the strategy 'single' does not allow",
-                "take strategy mixed, or cut every GPU into the same profile",
+            yield Problem(
+                at=pool.mig.at / "strategy",
+                message=f"pool {POOL} has {found}, which the strategy 'single' does not allow",
+                hint="take strategy mixed, or cut every GPU into the same profile",
+                pool=pool.name,
             )
 
 
@@ -204,10 +215,11 @@ def none_with_instances(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for pool in spec.pools:
         if pool.mig.strategy is MigStrategy.NONE and pool.mig.is_cut:
-            yield (
-                pool.mig.at / "strategy",
-                f"pool {pool.name!r} cuts GPUs, but the strategy 'none' advertises them whole",
-                "take strategy mixed or single, or profiles: {} to turn MIG off",
+            yield Problem(
+                at=pool.mig.at / "strategy",
+                message=f"pool {POOL} cuts GPUs, but the strategy 'none' advertises them whole",
+                hint="take strategy mixed or single, or profiles: {} to turn MIG off",
+                pool=pool.name,
             )
 
 
@@ -220,8 +232,9 @@ def without_layout(spec: ClusterSpec) -> Iterator[Problem]:
         index = pool.at.parts[1]
         stated = spec.stated["pools"][int(index)].get("mig")
         if stated is not None:
-            yield (
-                pool.mig.at,
-                f"mig of pool {pool.name!r} has no layout, so it has no effect",
-                "add a layout, or leave mig out",
+            yield Problem(
+                at=pool.mig.at,
+                message=f"mig of pool {POOL} has no layout, so it has no effect",
+                hint="add a layout, or leave mig out",
+                pool=pool.name,
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.gpu import mig
 from gpugen.hosts.places import host_setting
 from gpugen.model.catalog import MigGeometry
@@ -30,11 +30,12 @@ def needs_driver(spec: ClusterSpec) -> Iterator[Problem]:
         ]
         if late:
             floor, what = max(late, key=lambda item: parts(item[0]))
-            yield (
-                host_setting(spec, pool, "driver", "version"),
-                f"{what} on {pool.gpu.id} needs driver {floor} or newer; pool {pool.name!r}"
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "version"),
+                message=f"{what} on {pool.gpu.id} needs driver {floor} or newer; pool {POOL}"
                 f" has {version}",
-                "raise the driver of this pool",
+                hint="raise the driver of this pool",
+                pool=pool.name,
             )
 
 
@@ -64,10 +65,11 @@ def driver_without_mig(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         version = pool.host.driver.version
         if pool.mig.is_cut and version in pool.gpu.mig_excluded_drivers:
-            yield (
-                host_setting(spec, pool, "driver", "version"),
-                f"driver {version} has no MIG on {pool.gpu.id}",
-                "take another version for this pool",
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "version"),
+                message=f"driver {version} has no MIG on {pool.gpu.id}",
+                hint="take another version for this pool",
+                pool=pool.name,
             )
 
 
@@ -81,8 +83,9 @@ def preparation(spec: ClusterSpec) -> Iterator[Problem]:
         gpu = pool.gpu
         needs = [gpu.mig_needs, f"VBIOS {gpu.mig_min_vbios} or newer" if gpu.mig_min_vbios else ""]
         if pool.mig.is_cut and any(needs):
-            yield (
-                pool.mig.at,
-                f"MIG on {gpu.id} needs {' and '.join(filter(None, needs))}",
-                "prepare the hosts by hand first; see 'gpugen catalog gpus " + gpu.id + "'",
+            yield Problem(
+                at=pool.mig.at,
+                message=f"MIG on {gpu.id} needs {' and '.join(filter(None, needs))}",
+                hint="prepare the hosts by hand first; see 'gpugen catalog gpus " + gpu.id + "'",
+                pool=pool.name,
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.checks.mig import cut_entries, is_known
 from gpugen.gpu import mig
 from gpugen.gpu.devices import plugin_version
@@ -29,10 +29,12 @@ def not_advertised(spec: ClusterSpec) -> Iterator[Problem]:
             continue
         for profile in entry.profiles:
             if is_known(geometry, profile) and not mig.is_advertised(profile, version):
-                yield (
-                    entry.at / "profiles" / profile,
-                    f"device plugin {version} does not register {profile!r} under its own name",
-                    _instead(pool, profile),
+                yield Problem(
+                    at=entry.at / "profiles" / profile,
+                    message=f"device plugin {version} does not register {profile!r} under its"
+                    " own name",
+                    hint=_instead(pool, profile),
+                    pool=pool.name,
                 )
 
 
@@ -62,10 +64,11 @@ def label_too_long(spec: ClusterSpec) -> Iterator[Problem]:
                 renamed = value.removesuffix(SHARED)
                 is_cured = len(renamed) <= LABEL_LIMIT  # else rename would change nothing
                 rename = f"write sharing.rename: true, which takes {SHARED} away, or "
-                yield (
-                    pool.at / ("sharing" if is_cured else "mig"),
-                    f"label {key} of pool {pool.name!r} would be {len(value)} characters long,"
+                yield Problem(
+                    at=pool.at / ("sharing" if is_cured else "mig"),
+                    message=f"label {key} of pool {POOL} would be {len(value)} characters long,"
                     f" so the nodes do not get it: {value}",
-                    f"{rename if is_cured else ''}do not select nodes by it",
+                    hint=f"{rename if is_cured else ''}do not select nodes by it",
+                    pool=pool.name,
                 )
                 break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.hosts.places import host_setting
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec
@@ -36,10 +36,11 @@ def same_name(spec: ClusterSpec) -> Iterator[Problem]:
     seen: set[str] = set()
     for pool in spec.pools:
         if pool.name in seen:
-            yield (
-                pool.at / "name",
-                f"two pools are called {pool.name!r}",
-                "rename one, or join their hosts in one pool",
+            yield Problem(
+                at=pool.at / "name",
+                message=f"two pools are called {POOL}",
+                hint="rename one, or join their hosts in one pool",
+                pool=pool.name,
             )
         seen.add(pool.name)
 
@@ -52,10 +53,11 @@ def labels(spec: ClusterSpec) -> Iterator[Problem]:
             prefix = key.rpartition("/")[0]
             owner = _owner(prefix)
             if owner:
-                yield (
-                    pool.at / "labels" / key,
-                    f"label {key!r} is not free: {owner}",
-                    "use a prefix of your own, such as example.com/team",
+                yield Problem(
+                    at=pool.at / "labels" / key,
+                    message=f"label {key!r} is not free: {owner}",
+                    hint="use a prefix of your own, such as example.com/team",
+                    pool=pool.name,
                 )
 
 
@@ -66,10 +68,11 @@ def taints(spec: ClusterSpec) -> Iterator[Problem]:
         seen: set[tuple[str, str]] = set()
         for taint in pool.taints:
             if (taint.key, taint.effect) in seen:
-                yield (
-                    taint.at,
-                    f"taint {taint.key!r} with effect {taint.effect} stands twice",
-                    "keep one of them",
+                yield Problem(
+                    at=taint.at,
+                    message=f"taint {taint.key!r} with effect {taint.effect} stands twice",
+                    hint="keep one of them",
+                    pool=pool.name,
                 )
             seen.add((taint.key, taint.effect))
 
@@ -84,10 +87,11 @@ def taint_not_free(spec: ClusterSpec) -> Iterator[Problem]:
         for taint in pool.taints:
             prefix = taint.key.rpartition("/")[0]
             if prefix in _FOREIGN_TAINTS:
-                yield (
-                    taint.at / "key",
-                    f"taint {taint.key!r} is not free: {_FOREIGN_TAINTS[prefix]}",
-                    "use a key of your own, such as nvidia.com/gpu or example.com/team",
+                yield Problem(
+                    at=taint.at / "key",
+                    message=f"taint {taint.key!r} is not free: {_FOREIGN_TAINTS[prefix]}",
+                    hint="use a key of your own, such as nvidia.com/gpu or example.com/team",
+                    pool=pool.name,
                 )
 
 
@@ -97,11 +101,12 @@ def architecture(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         known = pool.gpu.host_architectures
         if pool.host.architecture not in known:
-            yield (
-                host_setting(spec, pool, "architecture"),
-                f"{pool.gpu.id} occurs in {' and '.join(known)} hosts,"
+            yield Problem(
+                at=host_setting(spec, pool, "architecture"),
+                message=f"{pool.gpu.id} occurs in {' and '.join(known)} hosts,"
                 f" not in {pool.host.architecture}",
-                "correct the architecture or the model",
+                hint="correct the architecture or the model",
+                pool=pool.name,
             )
 
 
@@ -115,11 +120,15 @@ def more_units_than_pods(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         units = sum(pool.prediction.capacity.values())
         if units > PODS:
-            yield (
-                pool.sharing.at / "resources" if pool.sharing.resources else pool.mig.at / "layout",
-                f"a node of pool {pool.name!r} advertises {units} units, and a kubelet takes {PODS}"
+            yield Problem(
+                at=pool.sharing.at / "resources"
+                if pool.sharing.resources
+                else pool.mig.at / "layout",
+                message=f"a node of pool {POOL} advertises {units} units, and a kubelet takes"
+                f" {PODS}"
                 " pods by default",
-                "raise maxPods in the kubelets' configuration, or make fewer units",
+                hint="raise maxPods in the kubelets' configuration, or make fewer units",
+                pool=pool.name,
             )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpugen.catalog.packages import is_dnf, needs_driver_source, package_sources
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.hosts.places import DEFAULTS, host_setting
 from gpugen.model.driver import DriverMethod, Repository
 from gpugen.model.finding import Pointer, Severity
@@ -29,11 +29,12 @@ def missing(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         lacking = _lacking(pool)
         if lacking:
-            yield (
-                _place(spec, pool),
-                f"no repository is stated for {' and '.join(lacking)}; the hosts of pool"
-                f" {pool.name!r} must have sources of their own",
-                _lines(pool, lacking),
+            yield Problem(
+                at=_place(spec, pool),
+                message=f"no repository is stated for {' and '.join(lacking)}; the hosts of pool"
+                f" {POOL} must have sources of their own",
+                hint=_lines(pool, lacking),
+                pool=pool.name,
             )
 
 
@@ -76,13 +77,16 @@ def key_unknown(spec: ClusterSpec) -> Iterator[Problem]:
         system = pool.host.os
         for source in package_sources(pool):
             if not source.fingerprint and system.is_supported:
-                yield (
-                    source.at,
-                    f"no fingerprint is known of the key that signs the vendor's packages for"
+                yield Problem(
+                    at=source.at,
+                    message="no fingerprint is known of the key that signs the vendor's"
+                    " packages for"
                     f" {system.id}",
-                    "learn it from the vendor in a way that you trust, and write driver: {baseURL:"
+                    hint="learn it from the vendor in a way that you trust, and write driver:"
+                    " {baseURL:"
                     f" {source.uri.rsplit('/', 3)[0]}, keyFile: {source.key_file}, fingerprint:"
                     " ...}; containerToolkit: vendor may stay",
+                    pool=pool.name,
                 )
 
 
@@ -95,10 +99,11 @@ def plain_http(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for own in _stated(spec):
         if own.base_url.startswith("http://"):
-            yield (
-                own.at / "baseURL",
-                f"{own.base_url} is reached without TLS",
-                "write https://; where the mirror has none, signedMetadata: true at least shows"
+            yield Problem(
+                at=own.at / "baseURL",
+                message=f"{own.base_url} is reached without TLS",
+                hint="write https://; where the mirror has none, signedMetadata: true at least"
+                " shows"
                 " dnf whether its index is genuine",
             )
 
@@ -109,10 +114,10 @@ def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     used = {own for pool in spec.pools if is_dnf(pool.host.os) for own in _of(pool)}
     for own in _stated(spec):
         if own.signs_metadata and own not in used:
-            yield (
-                own.at / "signedMetadata",
-                "signedMetadata has no effect: no pool with dnf takes packages from there",
-                "leave it out",
+            yield Problem(
+                at=own.at / "signedMetadata",
+                message="signedMetadata has no effect: no pool with dnf takes packages from there",
+                hint="leave it out",
             )
 
 
@@ -128,10 +133,11 @@ def two_forms(spec: ClusterSpec) -> Iterator[Problem]:
         forms = [key for key in FORMS if key in stated]
         single = stated.keys() - set(FORMS)
         if forms and single:
-            yield (
-                place / forms[0],
-                f"{forms[0]} stands beside {sorted(single)[0]}, which is for both",
-                f"put {', '.join(sorted(single))} below the part that they are for",
+            yield Problem(
+                at=place / forms[0],
+                message=f"{forms[0]} stands beside {sorted(single)[0]}, which is for both",
+                hint=f"put {', '.join(sorted(single))} below the part that they are for",
+                pool=pool.name,
             )
 
 

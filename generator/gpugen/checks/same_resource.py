@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.model.finding import Severity
 from gpugen.model.prediction import ResourcePrediction
 from gpugen.model.spec import ClusterSpec, NodePool
@@ -37,12 +37,13 @@ def same_name(spec: ClusterSpec) -> Iterator[Problem]:
                     if pool.sharing.fail_requests_greater_than_one
                     else "there they may be shares of one device"
                 )
-                yield (
-                    pool.sharing.at / "resources" / resource.base,
-                    f"{resource.name} is a share in pool {pool.name!r} and a whole device in"
+                yield Problem(
+                    at=pool.sharing.at / "resources" / resource.base,
+                    message=f"{resource.name} is a share in pool {POOL} and a whole device in"
                     f" {_named(others)}: a pod that asks for several may bind here, and {what}",
-                    "write rename: true here, or give this pool a taint of its own, such as"
+                    hint="write rename: true here, or give this pool a taint of its own, such as"
                     " {key: example.com/shared, effect: NoSchedule}",
+                    pool=pool.name,
                 )
 
 

@@ -26,11 +26,19 @@ def secrets(spec: ClusterSpec) -> Iterator[Problem]:
         return
     for at, key, value in _placed(spec.stated, spec.at):
         if kind := secret_in(key):
-            yield at, f"this key looks like {kind}, and the spec is committed", HINT
+            yield Problem(
+                at=at, message=f"this key looks like {kind}, and the spec is committed", hint=HINT
+            )
         elif isinstance(value, str) and (kind := secret_in(f"{key}: {value}" if key else value)):
-            yield at, f"this looks like {kind}, and the spec is committed", HINT
+            yield Problem(
+                at=at, message=f"this looks like {kind}, and the spec is committed", hint=HINT
+            )
         elif value not in ("", True, False) and _is_named(at):
-            yield at, f"{key!r} is named like a secret, and the spec is committed", BY_NAME
+            yield Problem(
+                at=at,
+                message=f"{key!r} is named like a secret, and the spec is committed",
+                hint=BY_NAME,
+            )
 
 
 def _is_named(at: Pointer) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.gpu import mig
 from gpugen.gpu.devices import WHOLE_GPU, count_devices, plugin_version
 from gpugen.gpu.prediction import SHARED_SUFFIX
@@ -50,11 +50,12 @@ def mps_with_mixed_mig(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for pool in _mps(spec):
         if pool.mig.strategy is MigStrategy.MIXED:
-            yield (
-                pool.sharing.at / "mode",
-                f"pool {pool.name!r} combines MPS with MIG strategy 'mixed'",
-                "share this pool by time-slicing, or "
+            yield Problem(
+                at=pool.sharing.at / "mode",
+                message=f"pool {POOL} combines MPS with MIG strategy 'mixed'",
+                hint="share this pool by time-slicing, or "
                 + ("do not cut its GPUs" if pool.mig.is_cut else "write strategy: none"),
+                pool=pool.name,
             )
 
 
@@ -67,10 +68,11 @@ def mps_with_mig(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for pool in _mps(spec):
         if pool.mig.is_cut and pool.mig.strategy is not MigStrategy.MIXED:
-            yield (
-                pool.sharing.at / "mode",
-                f"pool {pool.name!r} combines MPS with MIG instances",
-                "share this pool by time-slicing, or do not cut its GPUs",
+            yield Problem(
+                at=pool.sharing.at / "mode",
+                message=f"pool {POOL} combines MPS with MIG instances",
+                hint="share this pool by time-slicing, or do not cut its GPUs",
+                pool=pool.name,
             )
 
 
@@ -86,10 +88,12 @@ def mps_replicas(spec: ClusterSpec) -> Iterator[Problem]:
         ceiling = MPS_CEILING_BEFORE_TURING if is_older else MPS_CEILING
         for name, replicas in pool.sharing.resources.items():
             if replicas > ceiling:
-                yield (
-                    pool.sharing.at / "resources" / name,
-                    f"{replicas} replicas by MPS, but {pool.gpu.id} serves at most {ceiling}",
-                    f"take at most {ceiling}",
+                yield Problem(
+                    at=pool.sharing.at / "resources" / name,
+                    message=f"{replicas} replicas by MPS, but {pool.gpu.id} serves at most"
+                    f" {ceiling}",
+                    hint=f"take at most {ceiling}",
+                    pool=pool.name,
                 )
 
 
@@ -98,10 +102,11 @@ def mps_too_old(spec: ClusterSpec) -> Iterator[Problem]:
     """GPUs before Volta have no MPS with isolated clients. Source: k8s-device-plugin#647."""
     for pool in _mps(spec):
         if pool.gpu.compute_capability < VOLTA:
-            yield (
-                pool.sharing.at / "mode",
-                f"{pool.gpu.id} ({pool.gpu.architecture}) is too old for MPS",
-                "share this pool by time-slicing",
+            yield Problem(
+                at=pool.sharing.at / "mode",
+                message=f"{pool.gpu.id} ({pool.gpu.architecture}) is too old for MPS",
+                hint="share this pool by time-slicing",
+                pool=pool.name,
             )
 
 
@@ -115,11 +120,12 @@ def mps_fails_requests(spec: ClusterSpec) -> Iterator[Problem]:
         return
     for pool in _mps_that_serves(spec):
         if not pool.sharing.fail_requests_greater_than_one:
-            yield (
-                pool.sharing.at / "failRequestsGreaterThanOne",
-                f"with MPS device plugin {version} refuses requests for more than one unit;"
+            yield Problem(
+                at=pool.sharing.at / "failRequestsGreaterThanOne",
+                message=f"with MPS device plugin {version} refuses requests for more than one unit;"
                 " false has no effect",
-                "leave failRequestsGreaterThanOne out",
+                hint="leave failRequestsGreaterThanOne out",
+                pool=pool.name,
             )
 
 
@@ -139,10 +145,11 @@ def unknown_resource(spec: ClusterSpec) -> Iterator[Problem]:
             hint = f"pool {pool.name!r} offers {offered}"
             if base in devices:
                 hint = f"write {base}: names are those before renaming, 'rename' adds .shared"
-            yield (
-                pool.sharing.at / "resources" / name,
-                f"no device of pool {pool.name!r} is a {name}",
-                hint,
+            yield Problem(
+                at=pool.sharing.at / "resources" / name,
+                message=f"no device of pool {POOL} is a {name}",
+                hint=hint,
+                pool=pool.name,
             )
 
 
@@ -159,11 +166,12 @@ def too_many_units(spec: ClusterSpec) -> Iterator[Problem]:
             count = devices.get(name, (0, ""))[0]
             most = _most_replicas(count, replicas)
             if most < replicas:
-                yield (
-                    pool.sharing.at / "resources" / name,
-                    f"{count * replicas} units of {name} on a node of pool {pool.name!r}:"
+                yield Problem(
+                    at=pool.sharing.at / "resources" / name,
+                    message=f"{count * replicas} units of {name} on a node of pool {POOL}:"
                     " a list so long is refused by the kubelet, and the node has none",
-                    f"take at most {most} replicas",
+                    hint=f"take at most {most} replicas",
+                    pool=pool.name,
                 )
 
 

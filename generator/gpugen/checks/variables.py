@@ -73,7 +73,11 @@ def host_variables(spec: ClusterSpec) -> Iterator[Problem]:
         for name in line.variables:
             if hint := why_not_free(name):
                 whose, do = hint
-                yield line.at / "variables" / name, f"variable {name!r} belongs to {whose}", do
+                yield Problem(
+                    at=line.at / "variables" / name,
+                    message=f"variable {name!r} belongs to {whose}",
+                    hint=do,
+                )
 
 
 def why_not_free(name: str) -> tuple[str, str] | None:

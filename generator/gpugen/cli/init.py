@@ -45,14 +45,14 @@ def command(
     """
     from gpugen.cli.schema import editor_schema
     from gpugen.cli.starter import INSTALLING, files, starter
-    from gpugen.cli.starter.installed import fault, installed
+    from gpugen.cli.starter.installed import installed, unfit
     from gpugen.resolve import root_schema
 
     defs = root_schema()["$defs"]
     for value, kind in ((cluster, "clusterName"), (hosts, "hostPattern")):
         if not re.search(defs[kind]["pattern"], value):
             raise UsageError(f"{value!r} is not {defs[kind]['x-wanted']}")
-    if requirement and (why := fault(requirement)):
+    if requirement and (why := unfit(requirement)):
         raise UsageError(f"{quoted(requirement)} {why}", f"for example {EXAMPLE!r}")
     try:
         values = starter(Catalog(), cluster, model, count, hosts, requirement or installed())

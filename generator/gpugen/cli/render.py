@@ -141,11 +141,11 @@ def _paths(workspace: Workspace, clusters: Sequence[str], folder: Path) -> list[
 def _verify(outcomes: Sequence[Outcome]) -> None:
     """Hold every object of the plans against the client's models. Raises AssertionError: a bug."""
     from gpugen.assemble import assemble
-    from gpugen.kube.conform import fault
+    from gpugen.kube.conform import difference
 
     for outcome in outcomes:
         assert outcome.spec is not None
         for placed in assemble(outcome.spec).objects:
-            found = fault(placed.object)
+            found = difference(placed.object)
             name = f"{placed.object['kind']}/{placed.object['metadata']['name']}"
             assert not found, f"{name}: {found}"

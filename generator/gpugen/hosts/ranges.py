@@ -25,6 +25,10 @@ class RangeError(ValueError):
     """A range that Ansible refuses, that is empty or that names too many; the text says why."""
 
 
+class TooManyHostsError(RangeError):
+    """A range that names more hosts than a cluster may have."""
+
+
 def count(pattern: str) -> int:
     """Count the hosts of a pattern by arithmetic; nothing is listed. Raises RangeError."""
     if "[" not in pattern:
@@ -32,7 +36,7 @@ def count(pattern: str) -> int:
     total = prod(_size(_values(match)) for match in _RANGE.finditer(pattern))
     if total > MOST:
         many = str(total) if total < _COUNTABLE else f"more than {_COUNTABLE}"
-        raise RangeError(f"{pattern!r} names {many} hosts; {MOST} are the most")
+        raise TooManyHostsError(f"{pattern!r} names {many} hosts; {MOST} are the most")
     return total
 
 

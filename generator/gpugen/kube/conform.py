@@ -12,7 +12,7 @@ from typing import Any
 from gpugen.model.assembly import KubeObject
 
 
-def fault(item: KubeObject) -> str:
+def difference(item: KubeObject) -> str:
     """Return how an object differs from what the client makes of it; empty if it does not."""
     from kubernetes import client
 
@@ -26,7 +26,7 @@ def fault(item: KubeObject) -> str:
         back: Any = api.sanitize_for_serialization(parsed)  # type: ignore[no-untyped-call]
     except Exception as error:  # noqa: BLE001 - the client raises whatever its models raise
         return f"{type(error).__name__}: {error}"
-    return _difference(_plain(item), back, "")
+    return _first_difference(_plain(item), back, "")
 
 
 def _plain(value: Any) -> Any:
@@ -34,7 +34,7 @@ def _plain(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-def _difference(ours: Any, theirs: Any, at: str) -> str:
+def _first_difference(ours: Any, theirs: Any, at: str) -> str:
     """Name the first place where two values differ; empty where they do not."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for key in sorted({*ours, *theirs}):
@@ -42,10 +42,10 @@ def _difference(ours: Any, theirs: Any, at: str) -> str:
                 return f"{at}/{key} is not a field of the API"
             if key not in ours:
                 return f"{at}/{key} is made up by the client"
-            if found := _difference(ours[key], theirs[key], f"{at}/{key}"):
+            if found := _first_difference(ours[key], theirs[key], f"{at}/{key}"):
                 return found
         return ""
     if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
         pairs = enumerate(zip(ours, theirs, strict=True))
-        return next((f for i, (a, b) in pairs if (f := _difference(a, b, f"{at}/{i}"))), "")
+        return next((f for i, (a, b) in pairs if (f := _first_difference(a, b, f"{at}/{i}"))), "")
     return "" if ours == theirs else f"{at} is {ours!r}, the client makes it {theirs!r}"

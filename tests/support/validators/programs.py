@@ -11,7 +11,7 @@ from typing import Any
 import kubernetes_validate
 import yaml
 
-from gpugen.kube.conform import fault
+from gpugen.kube.conform import difference
 from support.validators.tree import Json, Rendered
 
 Find = Callable[[str], Path]
@@ -76,7 +76,7 @@ def schemas(tree: Rendered, judge_custom_resource: Callable[[Json], list[str]]) 
 def client_models(tree: Rendered) -> Iterator[str]:
     """Hold every object against the Kubernetes client's models."""
     for path, item in tree.objects.items():
-        if found := fault(item):
+        if found := difference(item):
             yield f"{path}: {found}"
 
 

@@ -43,6 +43,22 @@ def test_one_place_is_one_finding_however_many_pools_it_concerns() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["precompiled", "p1", "pool"])
+def test_a_pool_called_like_another_word_of_the_message_is_grouped(name: str) -> None:
+    pools = {
+        f"/pools/{number}": {
+            "name": pool,
+            "gpu": {"model": "h200-sxm5", "count": 8},
+            "hosts": [f"{pool}.lab.example"],
+        }
+        for number, pool in enumerate((name, "p10"))
+    }
+    method = {"/hostDefaults/os": "rocky-9", "/hostDefaults/driver/method": "precompiled"}
+    (finding,) = findings_of({**pools, **method})
+    assert finding.message.startswith(f"the hosts of pool {name!r} cannot get a driver by")
+    assert finding.message.endswith("for rocky-9; likewise 'p10'")
+
+
 def test_a_profile_is_missed_on_the_board_that_the_spec_names() -> None:
     """Not on its geometry, whose name no spec holds."""
     pool = {"/pools/0/gpu": {"model": "h200-sxm5", "count": 8}}
@@ -79,6 +95,11 @@ def test_the_hint_for_an_address_fits_the_slip(address: str, hint: str) -> None:
         {"/pools/0/hosts/0": {"name": "gpu-01.lab.example", "address": address}}
     )
     assert finding.hint == hint
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "169.254.1.7", "localhost"])
+def test_a_name_that_no_host_can_have_is_one_finding(host: str) -> None:
+    assert [f.id for f in findings_of({"/pools/0/hosts": [host]})] == ["hosts-name-not-free"]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +169,8 @@ def test_a_check_stops_where_nobody_reads_on() -> None:
     def judge_all(_: object) -> Iterator[checks.Problem]:
         nonlocal asked
         for asked in range(100_000):
-            yield Pointer(f"/pools/0/hosts/{asked}"), f"host {asked}", "correct it"
+            at = Pointer(f"/pools/0/hosts/{asked}")
+            yield checks.Problem(at=at, message=f"host {asked}", hint="correct it")
 
     found = list(checks.check("x-y")(judge_all).run(resolved()))
     assert asked == checks.MOST_SOUGHT

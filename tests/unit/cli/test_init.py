@@ -15,7 +15,7 @@ from gpugen import pipeline
 from gpugen.catalog import Catalog
 from gpugen.cli.schema import editor_schema
 from gpugen.cli.starter import files, starter
-from gpugen.cli.starter.installed import fault, installed, requirement
+from gpugen.cli.starter.installed import installed, requirement, unfit
 from gpugen.workspace import Workspace
 from support.commands import gpugen
 from support.required import missing
@@ -157,7 +157,7 @@ OWN = "https://git.example/own/gpugen"
 )
 def test_the_requirement_is_how_this_one_was_installed(origin: object, wanted: str) -> None:
     assert requirement(json.dumps(origin)) == wanted
-    assert not wanted or fault(wanted) == ""
+    assert not wanted or unfit(wanted) == ""
 
 
 def test_no_origin_is_no_requirement() -> None:
@@ -185,14 +185,14 @@ def test_requirement_replaces_the_index(tmp_path: Path) -> None:
     ],
 )
 def test_requirement_is_neither_shell_nor_secret_nor_local(text: str) -> None:
-    assert fault(text)
+    assert unfit(text)
 
 
 @pytest.mark.parametrize(
     "text", ["gpugen==0.1.0", "gpugen[x]>=0.1,<1", "git+ssh://git@x.example/y@v1", REQUIREMENT]
 )
 def test_requirement_may_be_what_pip_takes(text: str) -> None:
-    assert fault(text) == ""
+    assert unfit(text) == ""
 
 
 @pytest.mark.parametrize(

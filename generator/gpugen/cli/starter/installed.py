@@ -42,7 +42,7 @@ def requirement(direct_url: str) -> str:
     return found if LEGAL.match(found) else ""
 
 
-def fault(stated: str) -> str:
+def unfit(stated: str) -> str:
     """Say why a requirement cannot stand in files that everybody reads; empty where it can."""
     if not LEGAL.match(stated):
         return "is not a requirement of pip"

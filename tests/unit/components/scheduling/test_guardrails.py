@@ -12,7 +12,7 @@ from gpugen.components import options_schema
 from gpugen.components.scheduling.guardrails import cel, contribute
 from gpugen.components.scheduling.guardrails.facts import NAMED_RESOURCES, facts_of
 from gpugen.components.scheduling.guardrails.rules import advice, certain
-from gpugen.kube.conform import fault
+from gpugen.kube.conform import difference
 from gpugen.model.assembly import Wave
 from gpugen.model.spec import ClusterSpec
 from support.component_specs import cluster, key, objects, pool
@@ -278,7 +278,7 @@ def test_all_stands_in_the_last_wave_once_and_conforms() -> None:
     waves = [Wave.SCHEDULING] * 6 + [Wave.SCHEDULER_NAME] * 2
     assert [(item.wave, item.pool) for item in placed] == [(wave, "") for wave in waves]
     for item in placed:
-        assert fault(item.object) == "", key(item.object)
+        assert difference(item.object) == "", key(item.object)
         assert "$" not in json.dumps(item.object)  # Flux would take it for a variable
 
 

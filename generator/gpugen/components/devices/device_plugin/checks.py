@@ -23,10 +23,10 @@ def no_advertiser(spec: ClusterSpec) -> Iterator[Problem]:
     Source: k8s-device-plugin v0.19.3, internal/plugin/server.go, Register.
     """
     if spec.stack == "device-plugin" and "device-plugin" not in spec.options:
-        yield (
-            spec.at / "components" / "device-plugin",
-            "stack 'device-plugin' without the component device-plugin advertises no GPU",
-            "leave device-plugin out or set its options",
+        yield Problem(
+            at=spec.at / "components" / "device-plugin",
+            message="stack 'device-plugin' without the component device-plugin advertises no GPU",
+            hint="leave device-plugin out or set its options",
         )
 
 
@@ -46,10 +46,10 @@ def version_not_judged(spec: ClusterSpec) -> Iterator[Problem]:
     shipped = spec.release.images["device-plugin"]["tag"].removeprefix("v")
     chosen = plugin_version(spec)
     if chosen != shipped and not _lacks(spec):
-        yield (
-            spec.at / "components" / "device-plugin" / "version",
-            f"version {chosen!r} of the plugin was not judged with this release",
-            f"leave version out for {shipped}, or compare what the nodes advertise yourself",
+        yield Problem(
+            at=spec.at / "components" / "device-plugin" / "version",
+            message=f"version {chosen!r} of the plugin was not judged with this release",
+            hint=f"leave version out for {shipped}, or compare what the nodes advertise yourself",
         )
 
 
@@ -64,10 +64,10 @@ def version_too_old(spec: ClusterSpec) -> Iterator[Problem]:
     lacking = _lacks(spec)
     if lacking:
         floor, what = lacking
-        yield (
-            spec.at / "components" / "device-plugin" / "version",
-            f"version {plugin_version(spec)!r} of the plugin {what}",
-            f"take {floor} or newer, or leave version out",
+        yield Problem(
+            at=spec.at / "components" / "device-plugin" / "version",
+            message=f"version {plugin_version(spec)!r} of the plugin {what}",
+            hint=f"take {floor} or newer, or leave version out",
         )
 
 

@@ -20,10 +20,11 @@ def without_nfd(spec: ClusterSpec) -> Iterator[Problem]:
     Source: k8s-device-plugin v0.19.3, internal/lm/output.go.
     """
     if "node-feature-discovery" not in spec.options:
-        yield (
-            spec.at / "components" / "node-feature-discovery",
-            "gpu-feature-discovery is on and node-feature-discovery is off",
-            "where the cluster has one already, write node-feature-discovery: {mode: existing}; "
+        yield Problem(
+            at=spec.at / "components" / "node-feature-discovery",
+            message="gpu-feature-discovery is on and node-feature-discovery is off",
+            hint="where the cluster has one already, write node-feature-discovery:"
+            " {mode: existing}; "
             "otherwise leave it out, or switch gpu-feature-discovery off as well",
         )
 
@@ -42,8 +43,9 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     """
     has_it = "volume-mounts" in spec.device_list_strategy or all(map(sees_mig, spec.pools))
     if spec.options["gpu-feature-discovery"]["vgpuLabels"] and has_it:
-        yield (
-            spec.at / "components" / "gpu-feature-discovery" / "vgpuLabels",
-            "vgpuLabels has no effect: feature discovery has SYS_ADMIN on every pool anyway",
-            "leave vgpuLabels out",
+        yield Problem(
+            at=spec.at / "components" / "gpu-feature-discovery" / "vgpuLabels",
+            message="vgpuLabels has no effect: feature discovery has SYS_ADMIN on every pool"
+            " anyway",
+            hint="leave vgpuLabels out",
         )

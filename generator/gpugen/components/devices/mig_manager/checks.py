@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.components.devices.mig_manager import NAME, pools_to_cut
 from gpugen.model.finding import ROOT, Severity
 from gpugen.model.spec import ClusterSpec
@@ -22,11 +22,12 @@ def without_kubelet_unit(spec: ClusterSpec) -> Iterator[Problem]:
     if distribution.has_kubelet_unit:
         return
     for pool in pools_to_cut(spec):
-        yield (
-            pool.mig.at / "manager",
-            f"pool {pool.name!r} is to be cut by the cluster's MIG manager, which stops "
+        yield Problem(
+            at=pool.mig.at / "manager",
+            message=f"pool {POOL} is to be cut by the cluster's MIG manager, which stops "
             f"kubelet.service; {distribution.id} has no such unit",
-            "write manager: host, or leave it out: host is the default there",
+            hint="write manager: host, or leave it out: host is the default there",
+            pool=pool.name,
         )
 
 
@@ -39,10 +40,11 @@ def switched_off(spec: ClusterSpec) -> Iterator[Problem]:
     if NAME in spec.options:
         return
     for pool in pools_to_cut(spec):
-        yield (
-            ROOT / "components" / NAME,
-            f"{NAME} is switched off, but pool {pool.name!r} has a layout that it would apply",
-            f"remove {NAME}: false, or write manager: host under the pool's mig",
+        yield Problem(
+            at=ROOT / "components" / NAME,
+            message=f"{NAME} is switched off, but pool {POOL} has a layout that it would apply",
+            hint=f"remove {NAME}: false, or write manager: host under the pool's mig",
+            pool=pool.name,
         )
 
 
@@ -50,8 +52,9 @@ def switched_off(spec: ClusterSpec) -> Iterator[Problem]:
 def without_work(spec: ClusterSpec) -> Iterator[Problem]:
     """The MIG manager is configured, but no pool has a layout for it: nothing is rendered."""
     if not pools_to_cut(spec):
-        yield (
-            ROOT / "components" / NAME,
-            f"{NAME} has no effect: no pool has a mig.layout that the cluster's manager applies",
-            f"remove {NAME}, or give a pool a layout with manager: cluster",
+        yield Problem(
+            at=ROOT / "components" / NAME,
+            message=f"{NAME} has no effect: no pool has a mig.layout that the cluster's manager"
+            " applies",
+            hint=f"remove {NAME}, or give a pool a layout with manager: cluster",
         )

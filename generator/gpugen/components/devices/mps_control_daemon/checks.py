@@ -21,10 +21,10 @@ def missing(spec: ClusterSpec) -> Iterator[Problem]:
     """
     pools = [pool.name for pool in spec.pools if pool.sharing.mode is SharingMode.MPS]
     if pools and NAME not in spec.options:
-        yield (
-            spec.at / "components" / NAME,
-            f"{NAME} is off, and these pools share by MPS: {', '.join(pools)}",
-            f"leave {NAME} out or set its options, or share by time-slicing",
+        yield Problem(
+            at=spec.at / "components" / NAME,
+            message=f"{NAME} is off, and these pools share by MPS: {', '.join(pools)}",
+            hint=f"leave {NAME} out or set its options, or share by time-slicing",
         )
 
 
@@ -36,8 +36,8 @@ def without_pool(spec: ClusterSpec) -> Iterator[Problem]:
     sharing; Waiting indefinitely".
     """
     if not is_due(spec):
-        yield (
-            spec.at / "components" / NAME,
-            f"{NAME} is on and no pool shares by MPS",
-            f"leave {NAME} out, or set sharing.mode: mps in a pool",
+        yield Problem(
+            at=spec.at / "components" / NAME,
+            message=f"{NAME} is on and no pool shares by MPS",
+            hint=f"leave {NAME} out, or set sharing.mode: mps in a pool",
         )

@@ -21,10 +21,10 @@ def scrape_open(spec: ClusterSpec) -> Iterator[Problem]:
     if metrics.EXPORTER not in spec.options or not exporters_in_pod_network(spec):
         return
     if not scrapers(spec, spec.options[NAME]):
-        yield (
-            spec.at / "components" / NAME,
-            f"port {metrics.PORT} of the exporters is open to every pod of the cluster",
-            "write components.prometheus.namespace, or components: "
+        yield Problem(
+            at=spec.at / "components" / NAME,
+            message=f"port {metrics.PORT} of the exporters is open to every pod of the cluster",
+            hint="write components.prometheus.namespace, or components: "
             "{network-policies: {scrapeFrom: [monitoring]}}",
         )
 
@@ -34,10 +34,10 @@ def scrape_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     """No policy guards an exporter that listens in the host's network, or that does not exist."""
     is_guarded = metrics.EXPORTER in spec.options and exporters_in_pod_network(spec)
     if spec.options[NAME]["scrapeFrom"] and not is_guarded:
-        yield (
-            spec.at / "components" / NAME / "scrapeFrom",
-            "scrapeFrom has no effect: no exporter listens in the network of pods",
-            "leave it out; the hosts' firewall says who reaches the exporters",
+        yield Problem(
+            at=spec.at / "components" / NAME / "scrapeFrom",
+            message="scrapeFrom has no effect: no exporter listens in the network of pods",
+            hint="leave it out; the hosts' firewall says who reaches the exporters",
         )
 
 
@@ -48,8 +48,8 @@ def network_wrong(spec: ClusterSpec) -> Iterator[Problem]:
         try:
             ipaddress.ip_network(text)
         except ValueError:
-            yield (
-                spec.at / "components" / NAME / "apiServer" / "networks" / i,
-                f"{text} is not a network",
-                "write its first address and its length, such as 10.0.0.0/24 or 10.96.0.1/32",
+            yield Problem(
+                at=spec.at / "components" / NAME / "apiServer" / "networks" / i,
+                message=f"{text} is not a network",
+                hint="write its first address and its length, such as 10.0.0.0/24 or 10.96.0.1/32",
             )

@@ -35,10 +35,10 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
         return
     for key in idle:
         if options[key] != _default(schema["properties"][key]):
-            yield (
-                spec.at / "components" / NAME / key,
-                f"{key} has no effect, because {why}",
-                f"leave {key} out",
+            yield Problem(
+                at=spec.at / "components" / NAME / key,
+                message=f"{key} has no effect, because {why}",
+                hint=f"leave {key} out",
             )
 
 

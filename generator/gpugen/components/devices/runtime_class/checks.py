@@ -19,10 +19,10 @@ def second_owner(spec: ClusterSpec) -> Iterator[Problem]:
     """
     distribution = spec.kubernetes.distribution
     if distribution.has_runtime_class:
-        yield (
-            spec.at / "components" / "runtime-class",
-            f"{distribution.id} brings RuntimeClass nvidia itself",
-            "leave runtime-class out",
+        yield Problem(
+            at=spec.at / "components" / "runtime-class",
+            message=f"{distribution.id} brings RuntimeClass nvidia itself",
+            hint="leave runtime-class out",
         )
 
 
@@ -34,9 +34,10 @@ def missing(spec: ClusterSpec) -> Iterator[Problem]:
     Source: Kubernetes documentation, Runtime Class, "Usage".
     """
     if "runtime-class" not in spec.options and not spec.kubernetes.distribution.has_runtime_class:
-        yield (
-            spec.at / "components" / "runtime-class",
-            "runtime-class is switched off: RuntimeClass nvidia must come from elsewhere, "
+        yield Problem(
+            at=spec.at / "components" / "runtime-class",
+            message="runtime-class is switched off: RuntimeClass nvidia must come from elsewhere, "
             "or no agent starts",
-            "leave runtime-class out, unless another owner makes the class with handler nvidia",
+            hint="leave runtime-class out, unless another owner makes the class with handler"
+            " nvidia",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.catalog import reading
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.components.hosts.container_toolkit import merged_version
 from gpugen.hosts.places import host_setting
 from gpugen.model.finding import Severity
@@ -31,10 +31,11 @@ def default_runtime(spec: ClusterSpec) -> Iterator[Problem]:
         return
     for pool in spec.pools:
         if pool.host.default_runtime:
-            yield (
-                host_setting(spec, pool, SECTION, "defaultRuntime"),
-                f"any pod on {pool.name!r} can see every GPU without asking for one",
-                "leave defaultRuntime out, or add deviceListStrategy: volume-mounts",
+            yield Problem(
+                at=host_setting(spec, pool, SECTION, "defaultRuntime"),
+                message=f"any pod on {POOL} can see every GPU without asking for one",
+                hint="leave defaultRuntime out, or add deviceListStrategy: volume-mounts",
+                pool=pool.name,
             )
 
 
@@ -44,10 +45,12 @@ def runtime_twice(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         for number, runtime in enumerate(pool.host.further_runtimes):
             if runtime == spec.kubernetes.container_runtime:
-                yield (
-                    host_setting(spec, pool, SECTION, "furtherRuntimes") / number,
-                    f"{runtime!r} is the cluster's own runtime, which learns of the toolkit anyway",
-                    "leave it out here",
+                yield Problem(
+                    at=host_setting(spec, pool, SECTION, "furtherRuntimes") / number,
+                    message=f"{runtime!r} is the cluster's own runtime, which learns of the"
+                    " toolkit anyway",
+                    hint="leave it out here",
+                    pool=pool.name,
                 )
 
 
@@ -72,11 +75,13 @@ def next_minor(spec: ClusterSpec) -> Iterator[Problem]:
         for minor in (kubernetes.minor, kubernetes.minor + 1)
     )
     if now != then:
-        yield (
-            kubernetes.at / "version",
-            f"{kubernetes.distribution.id} 1.{kubernetes.minor + 1} takes drop-ins of version "
+        yield Problem(
+            at=kubernetes.at / "version",
+            message=f"{kubernetes.distribution.id} 1.{kubernetes.minor + 1} takes drop-ins of"
+            " version "
             f"{then} only: with ours, of version {now}, its workers do not start",
-            "before that upgrade delete the drop-in on every node; after it run the play again",
+            hint="before that upgrade delete the drop-in on every node; after it run the play"
+            " again",
         )
 
 
@@ -90,10 +95,11 @@ def smoke_test_by_crio(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         runtimes = (spec.kubernetes.container_runtime, *pool.host.further_runtimes)
         if pool.host.smoke_test_image and "crio" in runtimes:
-            yield (
-                host_setting(spec, pool, SECTION, "smokeTestImage"),
-                f"pool {pool.name!r} runs CRI-O, which starts containers for the kubelet alone",
-                "leave smokeTestImage out, and run a pod with runtimeClassName: nvidia",
+            yield Problem(
+                at=host_setting(spec, pool, SECTION, "smokeTestImage"),
+                message=f"pool {POOL} runs CRI-O, which starts containers for the kubelet alone",
+                hint="leave smokeTestImage out, and run a pod with runtimeClassName: nvidia",
+                pool=pool.name,
             )
 
 
@@ -109,8 +115,9 @@ def newer_than_known(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         version = pool.host.container_toolkit_version
         if is_older(newest, version):
-            yield (
-                host_setting(spec, pool, SECTION, "version"),
-                newer_words(f"container toolkit {version!r}", newest),
-                f"compare it with what the vendor has released; {UPGRADE}",
+            yield Problem(
+                at=host_setting(spec, pool, SECTION, "version"),
+                message=newer_words(f"container toolkit {version!r}", newest),
+                hint=f"compare it with what the vendor has released; {UPGRADE}",
+                pool=pool.name,
             )

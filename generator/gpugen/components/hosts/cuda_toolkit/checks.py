@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.components.hosts.cuda_toolkit import cudnn_package, table
 from gpugen.hosts.places import host_setting
 from gpugen.model.finding import Pointer, Severity
@@ -43,10 +43,10 @@ def unknown(spec: ClusterSpec) -> Iterator[Problem]:
     for _, version, at in _versions(spec):
         if version not in known and is_older(version, known[-1]):
             near = [v for v in known if v.partition(".")[0] == version.partition(".")[0]]
-            yield (
-                at,
-                f"there is no CUDA toolkit {version}",
-                f"take one of {', '.join(near or known[-4:])}",
+            yield Problem(
+                at=at,
+                message=f"there is no CUDA toolkit {version}",
+                hint=f"take one of {', '.join(near or known[-4:])}",
             )
 
 
@@ -56,10 +56,10 @@ def newer_than_the_catalogue(spec: ClusterSpec) -> Iterator[Problem]:
     newest = _known()[-1]
     for _, version, at in _versions(spec):
         if is_older(newest, version):
-            yield (
-                at,
-                f"CUDA toolkit {version} is newer than what the catalogue knows ({newest})",
-                "see its release notes for the driver that it needs",
+            yield Problem(
+                at=at,
+                message=f"CUDA toolkit {version} is newer than what the catalogue knows ({newest})",
+                hint="see its release notes for the driver that it needs",
             )
 
 
@@ -75,12 +75,14 @@ def below_the_floor(spec: ClusterSpec) -> Iterator[Problem]:
         driver, floor = pool.host.driver.version, floors.get(version.partition(".")[0], "")
         if driver and floor and is_older(driver, floor):
             package = f"cuda-compat-{version.replace('.', '-')}"
-            yield (
-                at,
-                f"CUDA {version} needs driver {floor} or newer, and pool {pool.name!r} gets"
+            yield Problem(
+                at=at,
+                message=f"CUDA {version} needs driver {floor} or newer, and pool {POOL} gets"
                 f" {driver}",
-                f"take a newer driver or an older toolkit; programs of your own could use {package}"
+                hint="take a newer driver or an older toolkit; programs of your own could use"
+                f" {package}"
                 " on data-centre boards",
+                pool=pool.name,
             )
 
 
@@ -96,11 +98,12 @@ def by_minor_version_compatibility(spec: ClusterSpec) -> Iterator[Problem]:
         driver, floor = pool.host.driver.version, floors.get(version.partition(".")[0], "")
         own = _own_driver(version)
         if driver and own and is_older(driver, own) and not (floor and is_older(driver, floor)):
-            yield (
-                at,
-                f"CUDA {version} came with driver {own}, and pool {pool.name!r} gets {driver}:"
+            yield Problem(
+                at=at,
+                message=f"CUDA {version} came with driver {own}, and pool {POOL} gets {driver}:"
                 " programs depend on minor-version compatibility",
-                "take that driver or a newer one, or an older toolkit",
+                hint="take that driver or a newer one, or an older toolkit",
+                pool=pool.name,
             )
 
 
@@ -116,10 +119,12 @@ def dropped(spec: ClusterSpec) -> Iterator[Problem]:
         major = version.partition(".")[0]
         gone = [a for m, a in table()["droppedArchitectures"].items() if int(m) <= int(major)]
         if pool.gpu.architecture in {name for names in gone for name in names}:
-            yield (
-                at,
-                f"CUDA {version} has left {pool.gpu.architecture} out, which {pool.gpu.id} is",
-                "take a toolkit of an older major for this pool",
+            yield Problem(
+                at=at,
+                message=f"CUDA {version} has left {pool.gpu.architecture} out, which"
+                f" {pool.gpu.id} is",
+                hint="take a toolkit of an older major for this pool",
+                pool=pool.name,
             )
 
 
@@ -128,10 +133,11 @@ def default_without_version(spec: ClusterSpec) -> Iterator[Problem]:
     """The default is one of the toolkits that are installed."""
     for pool, toolkit in _asking(spec):
         if toolkit.default and toolkit.default not in toolkit.versions:
-            yield (
-                host_setting(spec, pool, KEY, "default"),
-                f"the default {toolkit.default} is not among {', '.join(toolkit.versions)}",
-                "add it to versions, or take another default",
+            yield Problem(
+                at=host_setting(spec, pool, KEY, "default"),
+                message=f"the default {toolkit.default} is not among {', '.join(toolkit.versions)}",
+                hint="add it to versions, or take another default",
+                pool=pool.name,
             )
 
 
@@ -140,10 +146,12 @@ def profile_without_default(spec: ClusterSpec) -> Iterator[Problem]:
     """The profile puts the default toolkit on the path, so there has to be one."""
     for pool, toolkit in _asking(spec):
         if toolkit.profile and not toolkit.default:
-            yield (
-                host_setting(spec, pool, KEY, "profile"),
-                "a profile puts /usr/local/cuda on the path, and without a default nobody owns it",
-                f'write default: "{toolkit.versions[-1]}"',
+            yield Problem(
+                at=host_setting(spec, pool, KEY, "profile"),
+                message="a profile puts /usr/local/cuda on the path, and without a default"
+                " nobody owns it",
+                hint=f'write default: "{toolkit.versions[-1]}"',
+                pool=pool.name,
             )
 
 
@@ -158,10 +166,11 @@ def cudnn(spec: ClusterSpec) -> Iterator[Problem]:
             continue
         major = toolkit.cudnn_major
         said = f"there is no cuDNN 9 for CUDA {major}" if major else "two CUDA majors, one cuDNN"
-        yield (
-            host_setting(spec, pool, KEY, "cudnn"),
-            f"pool {pool.name!r}: {said}",
-            "leave cudnn out, or take a newer toolkit"
+        yield Problem(
+            at=host_setting(spec, pool, KEY, "cudnn"),
+            message=f"pool {POOL}: {said}",
+            hint="leave cudnn out, or take a newer toolkit"
             if major
             else "write a default; cuDNN is installed for its major",
+            pool=pool.name,
         )

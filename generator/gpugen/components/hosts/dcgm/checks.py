@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.components.hosts.dcgm import cuda_major
 from gpugen.gpu import metrics
 from gpugen.hosts.places import host_setting
@@ -25,10 +25,11 @@ def without_version(spec: ClusterSpec) -> Iterator[Problem]:
     """A host engine is installed at an exact version, which the spec states."""
     for pool, dcgm in _pools(spec, DcgmMode.HOST):
         if not dcgm.version:
-            yield (
-                dcgm.at,
-                f"pool {pool.name!r} is to run DCGM's host engine, of no stated version",
-                'write dcgm: {version: "4.5.3"}, or the version that your repository offers',
+            yield Problem(
+                at=dcgm.at,
+                message=f"pool {POOL} is to run DCGM's host engine, of no stated version",
+                hint='write dcgm: {version: "4.5.3"}, or the version that your repository offers',
+                pool=pool.name,
             )
 
 
@@ -37,10 +38,11 @@ def version_without_engine(spec: ClusterSpec) -> Iterator[Problem]:
     """A masked service needs no version: nothing is installed."""
     for pool, dcgm in _pools(spec, DcgmMode.MASKED):
         if dcgm.version:
-            yield (
-                host_setting(spec, pool, "dcgm", "version"),
-                f"pool {pool.name!r} keeps DCGM's service off, so its version has no effect",
-                "leave the version out, or write mode: host",
+            yield Problem(
+                at=host_setting(spec, pool, "dcgm", "version"),
+                message=f"pool {POOL} keeps DCGM's service off, so its version has no effect",
+                hint="leave the version out, or write mode: host",
+                pool=pool.name,
             )
 
 
@@ -49,12 +51,13 @@ def driver_unknown(spec: ClusterSpec) -> Iterator[Problem]:
     """DCGM's packages follow the CUDA version of the driver, which must be known."""
     for pool, dcgm in _pools(spec, DcgmMode.HOST):
         if not cuda_major(pool):
-            yield (
-                dcgm.at,
-                f"which DCGM package pool {pool.name!r} takes depends on its driver's CUDA "
+            yield Problem(
+                at=dcgm.at,
+                message=f"which DCGM package pool {POOL} takes depends on its driver's CUDA "
                 f"version, and that of driver {pool.host.driver.version or 'unknown'} is not known",
-                "state a driver version whose CUDA version the catalogue knows "
+                hint="state a driver version whose CUDA version the catalogue knows "
                 "('gpugen catalog drivers')",
+                pool=pool.name,
             )
 
 
@@ -66,10 +69,11 @@ def not_for_this_system(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for pool, dcgm in _pools(spec, DcgmMode.HOST):
         if pool.host.os.row.get("isListedForDcgm4") is False:
-            yield (
-                dcgm.at,
-                f"DCGM 4 is not listed for {pool.host.os.id}, the system of pool {pool.name!r}",
-                "see that the hosts' repositories carry its packages, or leave dcgm out",
+            yield Problem(
+                at=dcgm.at,
+                message=f"DCGM 4 is not listed for {pool.host.os.id}, the system of pool {POOL}",
+                hint="see that the hosts' repositories carry its packages, or leave dcgm out",
+                pool=pool.name,
             )
 
 
@@ -82,9 +86,10 @@ def not_the_exporters(spec: ClusterSpec) -> Iterator[Problem]:
     paired = spec.release.images[metrics.EXPORTER]["tag"].partition("-")[0]
     for pool, dcgm in _pools(spec, DcgmMode.HOST):
         if dcgm.version and dcgm.version != paired:
-            yield (
-                host_setting(spec, pool, "dcgm", "version"),
-                f"the exporter of release {spec.release.id} is paired with DCGM {paired}; "
-                f"pool {pool.name!r} runs host engine {dcgm.version}",
-                f'write version: "{paired}" where your repository offers it',
+            yield Problem(
+                at=host_setting(spec, pool, "dcgm", "version"),
+                message=f"the exporter of release {spec.release.id} is paired with DCGM {paired}; "
+                f"pool {POOL} runs host engine {dcgm.version}",
+                hint=f'write version: "{paired}" where your repository offers it',
+                pool=pool.name,
             )

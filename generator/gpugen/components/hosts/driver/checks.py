@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.components.hosts.driver import installs_compute_only, uses_open_modules
 from gpugen.components.hosts.driver.packages import (
     UnknownPackagesError,
@@ -32,11 +32,12 @@ def method(spec: ClusterSpec) -> Iterator[Problem]:
                 pool, driver.branch, is_open=uses_open_modules(pool), is_compute_only=False
             )
         except UnknownPackagesError as problem:
-            yield (
-                host_setting(spec, pool, "driver", "method"),
-                f"the hosts of pool {pool.name!r} cannot get a driver by {str(driver.method)!r}:"
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "method"),
+                message=f"the hosts of pool {POOL} cannot get a driver by {str(driver.method)!r}:"
                 f" {problem}",
-                _way_out(pool, driver.branch),
+                hint=_way_out(pool, driver.branch),
+                pool=pool.name,
             )
 
 
@@ -59,10 +60,11 @@ def runfile_missing(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         driver = pool.host.driver
         if driver.method is DriverMethod.RUNFILE and driver.runfile is None:
-            yield (
-                host_setting(spec, pool, "driver", "method"),
-                "method runfile needs the installer's address and checksum",
-                "write runfile: {url: ..., sha256: ...} beside it",
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "method"),
+                message="method runfile needs the installer's address and checksum",
+                hint="write runfile: {url: ..., sha256: ...} beside it",
+                pool=pool.name,
             )
 
 
@@ -72,10 +74,11 @@ def runfile_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         driver = pool.host.driver
         if driver.method is not DriverMethod.RUNFILE and driver.runfile is not None:
-            yield (
-                host_setting(spec, pool, "driver", "runfile"),
-                f"runfile has no effect with method {driver.method}",
-                "leave it out, or write method: runfile",
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "runfile"),
+                message=f"runfile has no effect with method {driver.method}",
+                hint="leave it out, or write method: runfile",
+                pool=pool.name,
             )
 
 
@@ -89,10 +92,11 @@ def runfile_version(spec: ClusterSpec) -> Iterator[Problem]:
             continue
         name = own.url.rpartition("/")[2]
         if f"-{driver.version}." not in name and f"-{driver.version}-" not in name:
-            yield (
-                host_setting(spec, pool, "driver", "runfile"),
-                f"the installer {name!r} is not of version {driver.version}",
-                "name the installer of that version",
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "runfile"),
+                message=f"the installer {name!r} is not of version {driver.version}",
+                hint="name the installer of that version",
+                pool=pool.name,
             )
 
 
@@ -108,10 +112,11 @@ def unsigned(spec: ClusterSpec) -> Iterator[Problem]:
             DriverMethod.PRECOMPILED,
             DriverMethod.NONE,
         ):
-            yield (
-                host_setting(spec, pool, "driver", "secureBoot"),
-                f"method {driver.method} brings no modules that the system signed",
-                "take method precompiled, or secureBoot: mok",
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "secureBoot"),
+                message=f"method {driver.method} brings no modules that the system signed",
+                hint="take method precompiled, or secureBoot: mok",
+                pool=pool.name,
             )
 
 
@@ -123,12 +128,13 @@ def graphics_unknown(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for pool, names in _graphics(spec):
         if names is None:
-            yield (
-                host_setting(spec, pool, "driver", "graphics"),
-                f"no names are confirmed of packages with OpenGL and Vulkan alone for"
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "graphics"),
+                message=f"no names are confirmed of packages with OpenGL and Vulkan alone for"
                 f" {pool.host.os.id} by method {pool.host.driver.method}",
-                "leave graphics out, or take a system of which they are known, such as"
+                hint="leave graphics out, or take a system of which they are known, such as"
                 " ubuntu-24.04",
+                pool=pool.name,
             )
 
 
@@ -137,11 +143,12 @@ def graphics_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     """The driver brings OpenGL and Vulkan anyway, or nothing is installed."""
     for pool, names in _graphics(spec):
         if names == ():
-            yield (
-                host_setting(spec, pool, "driver", "graphics"),
-                f"graphics has no effect with method {pool.host.driver.method} and release"
+            yield Problem(
+                at=host_setting(spec, pool, "driver", "graphics"),
+                message=f"graphics has no effect with method {pool.host.driver.method} and release"
                 f" {spec.release.id}",
-                "leave it out",
+                hint="leave it out",
+                pool=pool.name,
             )
 
 
@@ -174,8 +181,9 @@ def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
         }
         for path, has_no_effect in stated.items():
             if has_no_effect:
-                yield (
-                    host_setting(spec, pool, *path),
-                    f"{path[-1]} has no effect with method {driver.method}",
-                    "leave it out",
+                yield Problem(
+                    at=host_setting(spec, pool, *path),
+                    message=f"{path[-1]} has no effect with method {driver.method}",
+                    hint="leave it out",
+                    pool=pool.name,
                 )

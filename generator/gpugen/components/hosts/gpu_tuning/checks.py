@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.components.hosts.gpu_tuning import runtime_services
 from gpugen.hosts.places import host_setting
 from gpugen.model.driver import DriverMethod, KernelModules
@@ -30,11 +30,12 @@ def exclusive_and_shared(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for pool, tuning in _tuned(spec):
         if tuning.compute_mode == EXCLUSIVE and pool.sharing.mode is SharingMode.TIME_SLICING:
-            yield (
-                host_setting(spec, pool, "tuning", "computeMode"),
-                f"pool {pool.name!r} shares its GPUs by time-slicing, and {EXCLUSIVE} lets one"
+            yield Problem(
+                at=host_setting(spec, pool, "tuning", "computeMode"),
+                message=f"pool {POOL} shares its GPUs by time-slicing, and {EXCLUSIVE} lets one"
                 " process compute on each",
-                "leave computeMode out for this pool, or share by mps",
+                hint="leave computeMode out for this pool, or share by mps",
+                pool=pool.name,
             )
 
 
@@ -47,11 +48,12 @@ def second_owner_of_the_mode(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for pool, tuning in _tuned(spec):
         if tuning.compute_mode and pool.sharing.mode is SharingMode.MPS:
-            yield (
-                host_setting(spec, pool, "tuning", "computeMode"),
-                f"pool {pool.name!r} shares its GPUs by MPS, whose control daemon owns the compute"
+            yield Problem(
+                at=host_setting(spec, pool, "tuning", "computeMode"),
+                message=f"pool {POOL} shares its GPUs by MPS, whose control daemon owns the compute"
                 " mode",
-                "leave computeMode out for this pool",
+                hint="leave computeMode out for this pool",
+                pool=pool.name,
             )
 
 
@@ -63,11 +65,12 @@ def exclusive_and_cut(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for pool, tuning in _tuned(spec):
         if tuning.compute_mode == EXCLUSIVE and pool.mig.is_cut:
-            yield (
-                host_setting(spec, pool, "tuning", "computeMode"),
-                f"pool {pool.name!r} is cut by MIG, and a board in MIG mode does not take"
+            yield Problem(
+                at=host_setting(spec, pool, "tuning", "computeMode"),
+                message=f"pool {POOL} is cut by MIG, and a board in MIG mode does not take"
                 f" {EXCLUSIVE}",
-                "leave computeMode out for this pool",
+                hint="leave computeMode out for this pool",
+                pool=pool.name,
             )
 
 
@@ -77,10 +80,11 @@ def clocks(spec: ClusterSpec) -> Iterator[Problem]:
     for pool, tuning in _tuned(spec):
         if tuning.locked_clocks_mhz and tuning.locked_clocks_mhz[0] > tuning.locked_clocks_mhz[1]:
             low, high = tuning.locked_clocks_mhz
-            yield (
-                host_setting(spec, pool, "tuning", "lockedClocksMHz"),
-                f"the lowest clock {low} is above the highest {high}",
-                f"write {{min: {high}, max: {low}}}",
+            yield Problem(
+                at=host_setting(spec, pool, "tuning", "lockedClocksMHz"),
+                message=f"the lowest clock {low} is above the highest {high}",
+                hint=f"write {{min: {high}, max: {low}}}",
+                pool=pool.name,
             )
 
 
@@ -92,11 +96,13 @@ def iommu_on_arm(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for pool, tuning in _tuned(spec):
         if tuning.iommu == "disabled" and pool.host.architecture == "arm64":
-            yield (
-                host_setting(spec, pool, "tuning", "iommu"),
-                f"the hosts of pool {pool.name!r} are arm64, where the IOMMU cannot be switched off"
+            yield Problem(
+                at=host_setting(spec, pool, "tuning", "iommu"),
+                message=f"the hosts of pool {POOL} are arm64, where the IOMMU cannot be switched"
+                " off"
                 " from the command line",
-                "write pt, which lets the host's devices pass untranslated",
+                hint="write pt, which lets the host's devices pass untranslated",
+                pool=pool.name,
             )
 
 
@@ -113,11 +119,12 @@ def dma_buf(spec: ClusterSpec) -> Iterator[Problem]:
             or driver.kernel_modules is KernelModules.PROPRIETARY
         ) and driver.method is not DriverMethod.NONE
         if tuning.gpu_direct_rdma == "dma-buf" and is_closed:
-            yield (
-                host_setting(spec, pool, "tuning", "gpuDirectRdma"),
-                f"pool {pool.name!r} gets proprietary kernel modules, and DMA-BUF needs the open"
+            yield Problem(
+                at=host_setting(spec, pool, "tuning", "gpuDirectRdma"),
+                message=f"pool {POOL} gets proprietary kernel modules, and DMA-BUF needs the open"
                 " ones",
-                "write peermem, or kernelModules: open where the GPU takes them",
+                hint="write peermem, or kernelModules: open where the GPU takes them",
+                pool=pool.name,
             )
 
 
@@ -129,8 +136,10 @@ def limits(spec: ClusterSpec) -> Iterator[Problem]:
         return
     for pool, tuning in _tuned(spec):
         if tuning.memlock or tuning.nofile:
-            yield (
-                host_setting(spec, pool, "tuning", "limits"),
-                f"{distribution.id} has no unit of the container runtime that could take limits",
-                "leave limits out, and set them where the distribution is started",
+            yield Problem(
+                at=host_setting(spec, pool, "tuning", "limits"),
+                message=f"{distribution.id} has no unit of the container runtime that could take"
+                " limits",
+                hint="leave limits out, and set them where the distribution is started",
+                pool=pool.name,
             )

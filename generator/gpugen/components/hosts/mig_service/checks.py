@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.catalog.packages import package_sources
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.components.hosts.mig_service import is_cut_by_host, version
 from gpugen.hosts.places import host_setting
 from gpugen.model.finding import Severity
@@ -23,11 +23,12 @@ def too_old(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for pool in spec.pools:
         if is_cut_by_host(pool) and is_older(version(spec, pool), OLDEST):
-            yield (
-                host_setting(spec, pool, "migManager", "version"),
-                f"pool {pool.name!r} is to be cut by nvidia-mig-manager {version(spec, pool)}; "
+            yield Problem(
+                at=host_setting(spec, pool, "migManager", "version"),
+                message=f"pool {POOL} is to be cut by nvidia-mig-manager {version(spec, pool)}; "
                 f"before {OLDEST} it may forget the layout at a reboot, or hang",
-                f'write migManager: {{version: "{OLDEST}"}} or newer, or leave migManager out',
+                hint=f'write migManager: {{version: "{OLDEST}"}} or newer, or leave migManager out',
+                pool=pool.name,
             )
 
 
@@ -40,11 +41,12 @@ def without_work(spec: ClusterSpec) -> Iterator[Problem]:
         place = host_setting(spec, pool, "migManager")
         if place not in places:
             places.add(place)
-            yield (
-                place,
-                "migManager has no effect: no pool that it concerns has a mig.layout with "
+            yield Problem(
+                at=place,
+                message="migManager has no effect: no pool that it concerns has a mig.layout with "
                 "manager: host",
-                "leave it out, or let the hosts of a pool apply its layout by manager: host",
+                hint="leave it out, or let the hosts of a pool apply its layout by manager: host",
+                pool=pool.name,
             )
 
 
@@ -60,14 +62,15 @@ def package_elsewhere(spec: ClusterSpec) -> Iterator[Problem]:
         if not is_cut_by_host(pool) or any(not _is_vendors(source.uri) for source in sources):
             continue
         carried = "which the vendor's repositories are not known to carry"
-        yield (
-            pool.mig.at,
-            f"hosts of pool {pool.name!r} need the package nvidia-mig-manager"
+        yield Problem(
+            at=pool.mig.at,
+            message=f"hosts of pool {POOL} need the package nvidia-mig-manager"
             f" {version(spec, pool)}, {carried if sources else 'and no repository is stated'}",
-            "put the package of the project's releases into a mirror and write repositories:"
+            hint="put the package of the project's releases into a mirror and write repositories:"
             " {baseURL: https://packages.example, keyFile: keys/packages.asc, fingerprint: <40 hex"
             " digits>}, or into a repository that these hosts have configured; or write mig:"
             " {manager: cluster}",
+            pool=pool.name,
         )
 
 

@@ -64,10 +64,12 @@ def unknown_field(spec: ClusterSpec) -> Iterator[Problem]:
     for where, field in named:
         if field not in field_ids():
             near = " or ".join(get_close_matches(field, field_ids(), n=2, cutoff=0.8))
-            yield (
-                where,
-                f"DCGM of this release has no field {field!r}",
-                f"did you mean {near}?" if near else "take a name from DCGM's field identifiers",
+            yield Problem(
+                at=where,
+                message=f"DCGM of this release has no field {field!r}",
+                hint=f"did you mean {near}?"
+                if near
+                else "take a name from DCGM's field identifiers",
             )
 
 
@@ -85,10 +87,10 @@ def duplicate_field(spec: ClusterSpec) -> Iterator[Problem]:
         if number is None:
             continue
         if number in seen:
-            yield (
-                at / "add" / i / "field",
-                f"{row['field']} is exported already, as {seen[number]}",
-                "leave it out here, or put the other under 'remove'",
+            yield Problem(
+                at=at / "add" / i / "field",
+                message=f"{row['field']} is exported already, as {seen[number]}",
+                hint="leave it out here, or put the other under 'remove'",
             )
         seen[number] = row["field"]
 
@@ -104,16 +106,16 @@ def field_not_a_number(spec: ClusterSpec) -> Iterator[Problem]:
     for i, row in enumerate(added):
         field = row["field"]
         if field in _table()["binary"]:
-            yield (
-                at / "add" / i / "field",
-                f"{field} is a structure, which the exporter cannot write",
-                "leave it out",
+            yield Problem(
+                at=at / "add" / i / "field",
+                message=f"{field} is a structure, which the exporter cannot write",
+                hint="leave it out",
             )
         elif field in _table()["text"] and row["type"] != "label":
-            yield (
-                at / "add" / i / "type",
-                f"{field} is text, not a {row['type']}",
-                "write 'type: label'",
+            yield Problem(
+                at=at / "add" / i / "type",
+                message=f"{field} is text, not a {row['type']}",
+                hint="write 'type: label'",
             )
 
 
@@ -129,10 +131,10 @@ def profiling_field_without_profiling(spec: ClusterSpec) -> Iterator[Problem]:
         return
     for i, row in enumerate(added):
         if metrics.is_profiling(row["field"]):
-            yield (
-                at / "add" / i / "field",
-                f"{row['field']} is a profiling counter, which no pool here can read",
-                "set 'profiling: true' on boards since Volta, or leave the field out",
+            yield Problem(
+                at=at / "add" / i / "field",
+                message=f"{row['field']} is a profiling counter, which no pool here can read",
+                hint="set 'profiling: true' on boards since Volta, or leave the field out",
             )
 
 
@@ -143,10 +145,10 @@ def remove_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     standard = _standard(spec)
     for i, field in enumerate(removed):
         if field not in standard and field in field_ids():
-            yield (
-                at / "remove" / i,
-                f"{field} is in no pool's list of metrics",
-                "leave it out",
+            yield Problem(
+                at=at / "remove" / i,
+                message=f"{field} is in no pool's list of metrics",
+                hint="leave it out",
             )
 
 
@@ -158,10 +160,10 @@ def pod_labels_on_shared_pools(spec: ClusterSpec) -> Iterator[Problem]:
     """
     shared = [pool.name for pool in spec.pools if metrics.is_shared(pool)]
     if spec.options[NAME]["podLabels"] and shared:
-        yield (
-            spec.at / "components" / NAME / "podLabels",
-            f"labels of pods do not reach the series of shared pools: {', '.join(shared)}",
-            "do without them there, or leave podLabels out if all pools are shared",
+        yield Problem(
+            at=spec.at / "components" / NAME / "podLabels",
+            message=f"labels of pods do not reach the series of shared pools: {', '.join(shared)}",
+            hint="do without them there, or leave podLabels out if all pools are shared",
         )
 
 
@@ -174,10 +176,10 @@ def pod_label_collides(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for i, label in enumerate(spec.options[NAME]["podLabels"]):
         if (name := re.sub(r"[^a-zA-Z0-9_]", "_", label)) in RESERVED:
-            yield (
-                spec.at / "components" / NAME / "podLabels" / i,
-                f"label {label!r} of a pod would replace the series' own label {name!r}",
-                "use a label with a prefix, such as example.com/team",
+            yield Problem(
+                at=spec.at / "components" / NAME / "podLabels" / i,
+                message=f"label {label!r} of a pod would replace the series' own label {name!r}",
+                hint="use a label with a prefix, such as example.com/team",
             )
 
 
@@ -189,10 +191,10 @@ def static_in_the_clear(spec: ClusterSpec) -> Iterator[Problem]:
     """
     is_static = spec.options.get("prometheus", {}).get("mode") == "static"
     if is_static and not spec.options[NAME]["webConfig"]:
-        yield (
-            spec.at / "components" / NAME,
-            f"the exporters talk in the clear on port {metrics.PORT} of the nodes",
-            "write components: {dcgm-exporter: {webConfig: {secret: dcgm-exporter-web}}}",
+        yield Problem(
+            at=spec.at / "components" / NAME,
+            message=f"the exporters talk in the clear on port {metrics.PORT} of the nodes",
+            hint="write components: {dcgm-exporter: {webConfig: {secret: dcgm-exporter-web}}}",
         )
 
 
@@ -201,10 +203,10 @@ def web_login_without_secret(spec: ClusterSpec) -> Iterator[Problem]:
     """Prometheus takes name and password from a Secret; without one every scrape is refused."""
     web = spec.options[NAME]["webConfig"]
     if web and web["basicAuth"] and not web["scrapeSecret"]:
-        yield (
-            spec.at / "components" / NAME / "webConfig" / "basicAuth",
-            "Prometheus is to log in, and no Secret has its name and password",
-            "write scrapeSecret: dcgm-exporter-scrape, a Secret with username and password",
+        yield Problem(
+            at=spec.at / "components" / NAME / "webConfig" / "basicAuth",
+            message="Prometheus is to log in, and no Secret has its name and password",
+            hint="write scrapeSecret: dcgm-exporter-scrape, a Secret with username and password",
         )
 
 
@@ -212,8 +214,8 @@ def web_login_without_secret(spec: ClusterSpec) -> Iterator[Problem]:
 def per_pod_usage_without_sharing(spec: ClusterSpec) -> Iterator[Problem]:
     """Usage per pod is a matter of shared GPUs; elsewhere a pod has the GPU for itself."""
     if spec.options[NAME]["perPodUsage"] and not any(map(metrics.is_shared, spec.pools)):
-        yield (
-            spec.at / "components" / NAME / "perPodUsage",
-            "perPodUsage has no effect: no pool is shared",
-            "leave it out; the series name the pod already",
+        yield Problem(
+            at=spec.at / "components" / NAME / "perPodUsage",
+            message="perPodUsage has no effect: no pool is shared",
+            hint="leave it out; the series name the pod already",
         )

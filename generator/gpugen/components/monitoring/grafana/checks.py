@@ -16,8 +16,9 @@ def without_prometheus(spec: ClusterSpec) -> Iterator[Problem]:
     Scraped otherwise, the same series lack them and all panels about GPUs stay empty.
     """
     if "prometheus" not in spec.options:
-        yield (
-            spec.at / "components" / "grafana",
-            "dashboards without the component prometheus: series may lack the labels they read",
-            "add prometheus to components, or set the labels pool and node in your own scrape",
+        yield Problem(
+            at=spec.at / "components" / "grafana",
+            message="dashboards without the component prometheus: series may lack the labels"
+            " they read",
+            hint="add prometheus to components, or set the labels pool and node in your own scrape",
         )

@@ -25,10 +25,12 @@ def selector_labels_missing(spec: ClusterSpec) -> Iterator[Problem]:
     """
     options = spec.options[NAME]
     if options["mode"] == "service-monitor" and options["selectorLabels"] is None:
-        yield (
-            spec.at / "components" / NAME,
-            "mode 'service-monitor' without selectorLabels: Prometheus would not find the objects",
-            "write selectorLabels: {release: <helm release>}, or {} if your Prometheus takes all",
+        yield Problem(
+            at=spec.at / "components" / NAME,
+            message="mode 'service-monitor' without selectorLabels: Prometheus would not find"
+            " the objects",
+            hint="write selectorLabels: {release: <helm release>}, or {} if your Prometheus"
+            " takes all",
         )
 
 
@@ -51,7 +53,7 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     for key, why in idle.items():
         if options[key] is not None:
             at = spec.at / "components" / NAME / key
-            yield at, f"{key} has no effect {why}", "leave it out"
+            yield Problem(at=at, message=f"{key} has no effect {why}", hint="leave it out")
 
 
 @check("prometheus-timeout-above-interval", "GG-18", component=NAME)
@@ -62,10 +64,10 @@ def timeout_above_interval(spec: ClusterSpec) -> Iterator[Problem]:
         return
     interval, timeout = scrape.interval(spec, options), scrape.timeout(spec, options)
     if timeout > interval:
-        yield (
-            spec.at / "components" / NAME / "scrapeTimeout",
-            f"scrapeTimeout {timeout}s is longer than the interval of {interval}s",
-            f"write at most {interval}s",
+        yield Problem(
+            at=spec.at / "components" / NAME / "scrapeTimeout",
+            message=f"scrapeTimeout {timeout}s is longer than the interval of {interval}s",
+            hint=f"write at most {interval}s",
         )
 
 
@@ -77,10 +79,10 @@ def interval_below_collector(spec: ClusterSpec) -> Iterator[Problem]:
         return
     collector = metrics.seconds(spec.options[metrics.EXPORTER]["interval"])
     if scrape.interval(spec, options) < collector:
-        yield (
-            spec.at / "components" / NAME / "interval",
-            f"interval {options['interval']} is shorter than dcgm-exporter's {collector}s",
-            f"write {collector}s or more, or shorten components.dcgm-exporter.interval",
+        yield Problem(
+            at=spec.at / "components" / NAME / "interval",
+            message=f"interval {options['interval']} is shorter than dcgm-exporter's {collector}s",
+            hint=f"write {collector}s or more, or shorten components.dcgm-exporter.interval",
         )
 
 
@@ -88,10 +90,10 @@ def interval_below_collector(spec: ClusterSpec) -> Iterator[Problem]:
 def without_exporter(spec: ClusterSpec) -> Iterator[Problem]:
     """Without the exporter nothing is scraped, and no alert about the hardware can fire."""
     if metrics.EXPORTER not in spec.options:
-        yield (
-            spec.at / "components" / metrics.EXPORTER,
-            "prometheus has nothing to scrape: dcgm-exporter is switched off",
-            "leave dcgm-exporter out of components, or live with the rules about nodes alone",
+        yield Problem(
+            at=spec.at / "components" / metrics.EXPORTER,
+            message="prometheus has nothing to scrape: dcgm-exporter is switched off",
+            hint="leave dcgm-exporter out of components, or live with the rules about nodes alone",
         )
 
 
@@ -103,10 +105,11 @@ def alert_without_metric(spec: ClusterSpec) -> Iterator[Problem]:
     for i, field in enumerate(exporter["metrics"]["remove"]):
         if readers.get(field):
             names = ", ".join(sorted(readers[field]))
-            yield (
-                spec.at / "components" / metrics.EXPORTER / "metrics" / "remove" / i,
-                f"without {field} these alerts are blind: {names}",
-                "keep the metric, or name the alerts under components.prometheus.withoutAlerts",
+            yield Problem(
+                at=spec.at / "components" / metrics.EXPORTER / "metrics" / "remove" / i,
+                message=f"without {field} these alerts are blind: {names}",
+                hint="keep the metric, or name the alerts under"
+                " components.prometheus.withoutAlerts",
             )
 
 
@@ -120,10 +123,10 @@ def alert_not_made(spec: ClusterSpec) -> Iterator[Problem]:
     made = {alert.name for alert in every_alert(spec)} if unwanted else set()
     for i, name in enumerate(unwanted):
         if name not in made:
-            yield (
-                spec.at / "components" / NAME / "withoutAlerts" / i,
-                f"leaving out {name} has no effect: nothing in this cluster would raise it",
-                f"leave {name} out of withoutAlerts",
+            yield Problem(
+                at=spec.at / "components" / NAME / "withoutAlerts" / i,
+                message=f"leaving out {name} has no effect: nothing in this cluster would raise it",
+                hint=f"leave {name} out of withoutAlerts",
             )
 
 

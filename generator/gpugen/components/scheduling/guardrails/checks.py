@@ -36,11 +36,12 @@ def not_completed(spec: ClusterSpec) -> Iterator[Problem]:
     if stated is None or options["mode"] == "off" or not options["complete"]:
         return
     if spec.kubernetes.minor < COMPLETES_FROM:
-        yield (
-            AT / "complete" if "complete" in stated else AT,
-            f"Kubernetes {spec.kubernetes.version} cannot complete pods that ask for a GPU:"
+        yield Problem(
+            at=AT / "complete" if "complete" in stated else AT,
+            message=f"Kubernetes {spec.kubernetes.version} cannot complete pods that ask for a GPU:"
             f" MutatingAdmissionPolicy is in v1 from 1.{COMPLETES_FROM}",
-            "write complete: false, and let pods name scheduler, runtime class and tolerations",
+            hint="write complete: false, and let pods name scheduler, runtime class and"
+            " tolerations",
         )
 
 
@@ -55,24 +56,26 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     if options["mode"] == "off":
         for key in stated:
             if key != "mode":
-                yield AT / key, f"{key} has no effect with mode 'off'", "leave it out"
+                yield Problem(
+                    at=AT / key, message=f"{key} has no effect with mode 'off'", hint="leave it out"
+                )
         return
     if "toleratedTaints" not in stated:
         return
     if not options["complete"]:
-        yield (
-            AT / "toleratedTaints",
-            "toleratedTaints has no effect with complete: false",
-            "leave it out",
+        yield Problem(
+            at=AT / "toleratedTaints",
+            message="toleratedTaints has no effect with complete: false",
+            hint="leave it out",
         )
         return
     keys = {t.key for pool in spec.pools for t in pool.taints if t.effect in KEEPS_PODS_AWAY}
     for index, key in enumerate(options["toleratedTaints"]):
         if key not in keys:
-            yield (
-                AT / "toleratedTaints" / index,
-                f"no pool has a taint with key {key!r} that keeps pods away",
-                f"leave it out; the pools' keys are {', '.join(sorted(keys))}"
+            yield Problem(
+                at=AT / "toleratedTaints" / index,
+                message=f"no pool has a taint with key {key!r} that keeps pods away",
+                hint=f"leave it out; the pools' keys are {', '.join(sorted(keys))}"
                 if keys
                 else "leave toleratedTaints out",
             )
@@ -91,10 +94,12 @@ def too_large(spec: ClusterSpec) -> Iterator[Problem]:
     objects = [placed.object for placed in contribute(spec, spec.options[NAME]).objects]
     longest = max(map(_longest, objects), default=0)
     if longest > LONGEST:
-        yield (
-            AT,
-            f"an expression of the policies has {longest} characters; API servers take {LONGEST}",
-            f"switch the component off ({NAME}: false), or give the {len(spec.pools)} pools fewer"
+        yield Problem(
+            at=AT,
+            message=f"an expression of the policies has {longest} characters; API servers take"
+            f" {LONGEST}",
+            hint=f"switch the component off ({NAME}: false), or give the {len(spec.pools)} pools"
+            " fewer"
             " labels and taints",
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen.checks import Problem, check
+from gpugen.checks import POOL, Problem, check
 from gpugen.components.scheduling.scheduler import COMPONENT_NAME
 from gpugen.components.scheduling.scheduler.main import row_of
 from gpugen.components.scheduling.scheduler.packing import MAIN
@@ -30,13 +30,15 @@ def double_booking(spec: ClusterSpec) -> Iterator[Problem]:
     name = spec.options[COMPONENT_NAME]["schedulerName"]
     for pool in spec.pools:
         if not any(taint.effect in KEEPS_PODS_AWAY for taint in pool.taints):
-            yield (
-                pool.at / "taints",
-                f"pool {pool.name!r} has no taint that keeps pods away, so the main scheduler "
+            yield Problem(
+                at=pool.at / "taints",
+                message=f"pool {POOL} has no taint that keeps pods away, so the main scheduler "
                 f"fills its nodes beside {name!r}: they can give the same GPU to two pods",
-                "give the pool a taint (effect NoSchedule) and let the pods that tolerate it name "
+                hint="give the pool a taint (effect NoSchedule) and let the pods that tolerate"
+                " it name "
                 f"schedulerName: {name}; where the distribution allows it, name the hosts of the "
                 "control plane (controlPlane.hosts): the main scheduler then packs itself",
+                pool=pool.name,
             )
 
 
@@ -48,11 +50,12 @@ def without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
     options = spec.options[COMPONENT_NAME]
     if options["binPacking"]:
         return
-    yield (
-        AT / "binPacking",
-        f"with binPacking: false scheduler {options['schedulerName']!r} has no effect: it places "
+    yield Problem(
+        at=AT / "binPacking",
+        message=f"with binPacking: false scheduler {options['schedulerName']!r} has no effect:"
+        " it places "
         "pods as the main scheduler does",
-        "remove the component, or set binPacking: true",
+        hint="remove the component, or set binPacking: true",
     )
 
 
@@ -64,10 +67,10 @@ def weights_without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
         return
     for key in ("scoreWeight", "weights"):
         if key in stated:
-            yield (
-                AT / key,
-                f"{key} has no effect with binPacking: false",
-                f"leave {key} out, or set binPacking: true",
+            yield Problem(
+                at=AT / key,
+                message=f"{key} has no effect with binPacking: false",
+                hint=f"leave {key} out, or set binPacking: true",
             )
 
 
@@ -76,10 +79,11 @@ def name_of_main(spec: ClusterSpec) -> Iterator[Problem]:
     """Two schedulers that serve one name both bind its pods, without seeing each other."""
     options = spec.options[COMPONENT_NAME]
     if options["schedulerName"] == MAIN and not is_main(spec, options):
-        yield (
-            AT / "schedulerName",
-            f"{MAIN!r} is what the main scheduler serves; a second one needs a name of its own",
-            "take another name, or name the hosts of the control plane (controlPlane.hosts)",
+        yield Problem(
+            at=AT / "schedulerName",
+            message=f"{MAIN!r} is what the main scheduler serves; a second one needs a name of"
+            " its own",
+            hint="take another name, or name the hosts of the control plane (controlPlane.hosts)",
         )
 
 
@@ -87,10 +91,11 @@ def name_of_main(spec: ClusterSpec) -> Iterator[Problem]:
 def main_without_hosts(spec: ClusterSpec) -> Iterator[Problem]:
     """The main scheduler is configured by a file on every host of the control plane."""
     if spec.options[COMPONENT_NAME]["mode"] == IN_MAIN and not spec.control_plane.hosts:
-        yield (
-            AT / "mode",
-            "mode: main configures the main scheduler, but no host of the control plane is named",
-            "name all of them under controlPlane: {hosts: [...]}, or write mode: second",
+        yield Problem(
+            at=AT / "mode",
+            message="mode: main configures the main scheduler, but no host of the control plane"
+            " is named",
+            hint="name all of them under controlPlane: {hosts: [...]}, or write mode: second",
         )
 
 
@@ -105,10 +110,11 @@ def main_not_configurable(spec: ClusterSpec) -> Iterator[Problem]:
     if not is_main(spec, options) or "main" in row:
         return
     instead = row.get("instead", "run a second scheduler")
-    yield (
-        AT / "mode" if options["mode"] == IN_MAIN else spec.control_plane.at / "hosts",
-        f"the main scheduler of {spec.kubernetes.distribution.id!r} takes no file from its hosts",
-        f"{instead}; or leave controlPlane out, and a second scheduler packs",
+    yield Problem(
+        at=AT / "mode" if options["mode"] == IN_MAIN else spec.control_plane.at / "hosts",
+        message=f"the main scheduler of {spec.kubernetes.distribution.id!r} takes no file from"
+        " its hosts",
+        hint=f"{instead}; or leave controlPlane out, and a second scheduler packs",
     )
 
 
@@ -120,10 +126,11 @@ def option_of_second(spec: ClusterSpec) -> Iterator[Problem]:
         return
     for key in OF_SECOND:
         if key in stated:
-            yield (
-                AT / key,
-                f"{key} has no effect: the main scheduler packs, and no second one is rendered",
-                f"leave {key} out, or write mode: second",
+            yield Problem(
+                at=AT / key,
+                message=f"{key} has no effect: the main scheduler packs, and no second one is"
+                " rendered",
+                hint=f"leave {key} out, or write mode: second",
             )
 
 
@@ -133,10 +140,11 @@ def digest_of_second(spec: ClusterSpec) -> Iterator[Problem]:
     main = row_of(spec).get("main", {})
     is_used = not is_main(spec, spec.options[COMPONENT_NAME]) or "inProcess" in main
     if COMPONENT_NAME in spec.images.digests and not is_used:
-        yield (
-            spec.images.at / "digests" / COMPONENT_NAME,
-            "the digest has no effect: the main scheduler packs, by the image of the distribution",
-            "leave the digest out, or write mode: second",
+        yield Problem(
+            at=spec.images.at / "digests" / COMPONENT_NAME,
+            message="the digest has no effect: the main scheduler packs, by the image of the"
+            " distribution",
+            hint="leave the digest out, or write mode: second",
         )
 
 
@@ -151,9 +159,11 @@ def name_without_context(spec: ClusterSpec) -> Iterator[Problem]:
     options = spec.options[COMPONENT_NAME]
     is_told = bool(spec.access.kubeconfig_context)
     if not is_told and is_main(spec, options) and name(spec) and completes(spec):
-        yield (
-            AT,
-            f"no pod is given schedulerName {name(spec)!r}: the play proves that the main scheduler"
+        yield Problem(
+            at=AT,
+            message=f"no pod is given schedulerName {name(spec)!r}: the play proves that the"
+            " main scheduler"
             " serves it, but has no access.kubeconfigContext to say so in the cluster",
-            "write access: {kubeconfigContext: ...}, or let pods name the scheduler themselves",
+            hint="write access: {kubeconfigContext: ...}, or let pods name the scheduler"
+            " themselves",
         )
