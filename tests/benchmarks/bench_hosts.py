@@ -29,7 +29,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "generator")]
 
-from gpugen.text.yaml_text import to_yaml  # noqa: E402
+from gpugen.text.yaml import to_yaml  # noqa: E402
 from support.commands import gpugen  # noqa: E402
 from support.lab.nodes.machine import Machine  # noqa: E402
 from support.lab.nodes.plays import Checkout, Run, spec  # noqa: E402

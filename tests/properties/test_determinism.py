@@ -16,7 +16,7 @@ import yaml
 
 from gpugen import pipeline
 from gpugen.model.finding import is_fatal
-from gpugen.text.yaml_text import to_yaml
+from gpugen.text.yaml import to_yaml
 from gpugen.workspace import Workspace
 from support import ROOT
 

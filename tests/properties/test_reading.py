@@ -17,7 +17,7 @@ from gpugen.load.plain import read_plain
 from gpugen.load.scalars import DoubtfulError
 from gpugen.load.source import Source
 from gpugen.load.text import decode
-from gpugen.text.yaml_text import to_yaml
+from gpugen.text.yaml import to_yaml
 
 INDENTS = st.sampled_from(["", "", "  ", "  ", "    ", "      ", " ", "   "])
 WORDS = st.sampled_from(

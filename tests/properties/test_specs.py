@@ -19,7 +19,7 @@ from gpugen.kube.conform import difference
 from gpugen.model.finding import is_fatal
 from gpugen.report import rows
 from gpugen.resolve import resolve
-from gpugen.text.yaml_text import to_yaml
+from gpugen.text.yaml import to_yaml
 from gpugen.workspace import Workspace
 from support import ROOT
 from support.commands import Answer, gpugen

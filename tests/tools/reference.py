@@ -16,8 +16,8 @@ from pathlib import Path
 import click
 
 from gpugen.cli import COMMANDS, main
-from gpugen.cli.explain import Explanation, findings
 from gpugen.cli.fields import Field, facts, fields
+from gpugen.report.explanations import Explanation, findings
 
 ROOT = Path(__file__).parents[2]
 

@@ -25,7 +25,7 @@ from gpugen.model.assembly import Expression
 from gpugen.model.finding import is_fatal
 from gpugen.model.record import replaced
 from gpugen.render import hosts, inventory, play_parts, render
-from gpugen.render.yaml_text import yaml_file
+from gpugen.render.yaml_files import yaml_file
 from gpugen.validate.combined import combined_schema
 from gpugen.workspace import Workspace
 from support import TESTS

@@ -37,9 +37,9 @@ def as_read(reader: Callable[[str], Path], tmp_path: Path) -> Judge:
 
     def judge(configuration: dict[str, Any]) -> dict[str, Any]:
         config, kubeconfig, out = (tmp_path / name for name in ("in", "kubeconfig", "out"))
-        kubeconfig.write_text(kube.yaml_text(KUBECONFIG))
+        kubeconfig.write_text(kube.to_yaml(KUBECONFIG))
         config.write_text(
-            kube.yaml_text({**configuration, "clientConnection": {"kubeconfig": str(kubeconfig)}})
+            kube.to_yaml({**configuration, "clientConnection": {"kubeconfig": str(kubeconfig)}})
         )
         done = subprocess.run(
             [program, f"--config={config}", "--secure-port=0", f"--write-config-to={out}"],
@@ -149,14 +149,14 @@ def test_the_program_reads_from_its_standard_input(
 ) -> None:
     """DIST-13: so the role needs no file on the host, and no kubeconfig but the host's own."""
     kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(kube.yaml_text(KUBECONFIG))
+    kubeconfig.write_text(kube.to_yaml(KUBECONFIG))
     connection = {"clientConnection": {"kubeconfig": str(kubeconfig)}}
     good = {**of_main("kubeadm"), **connection}
     for configuration, code in ((good, 0), ({**good, "unknown": 1}, 1)):
         flags = ["--config=/dev/stdin", "--secure-port=0", "--write-config-to=/dev/null"]
         done = subprocess.run(
             [reader("kube-scheduler"), *flags],
-            input=kube.yaml_text(configuration),
+            input=kube.to_yaml(configuration),
             capture_output=True,
             text=True,
             timeout=60,

@@ -59,7 +59,7 @@ def test_who_names_the_profile_is_packed_and_nobody_else(
     own = tree.plan.control_plane_variables["kube_scheduler_configuration"]
     connection = {"clientConnection": {"kubeconfig": str(plane.kubeconfig("scheduler"))}}
     config = tmp_path / "kube-scheduler.yaml"
-    config.write_text(kube.yaml_text({**own, **connection}))
+    config.write_text(kube.to_yaml({**own, **connection}))
     plane.api.delete(LEASE)
     flags = [f"--config={config}", "--bind-address=127.0.0.1", "--secure-port=0"]
     with Program("main-scheduler", [reader("kube-scheduler"), *flags], tmp_path):

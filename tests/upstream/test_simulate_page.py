@@ -75,7 +75,7 @@ def kwokctl_options(reader: Callable[[str], Path]) -> str:
         "etcdBinary": str(reader("etcd")),
         "kwokControllerBinary": str(reader("kwok")),
     }
-    return kube.yaml_text(
+    return kube.to_yaml(
         {
             "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
             "kind": "KwokctlConfiguration",

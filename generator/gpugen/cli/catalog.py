@@ -133,6 +133,6 @@ def _row(catalog: Catalog, word: str, name: str, output: str) -> None:
     if output == "json":
         click.echo(json.dumps(row, indent=2, ensure_ascii=False))
         return
-    from gpugen.text.yaml_text import to_yaml
+    from gpugen.text.yaml import to_yaml
 
     click.echo(to_yaml({name: row}), nl=False)

@@ -133,7 +133,7 @@ def print_findings(
 
 
 def _meaning(id: str) -> str:
-    from gpugen.cli.explain import findings
+    from gpugen.report.explanations import findings
 
     found = findings().get(id)
     return found.text if found else id

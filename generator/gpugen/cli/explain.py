@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -16,19 +15,10 @@ from gpugen.cli.common import complete_clusters, open_workspace, root_option
 from gpugen.cli.fields import Field, facts, fields, flow
 from gpugen.errors import ExitCode, UsageError
 from gpugen.load import Document, Origin
-from gpugen.model.finding import ROOT, Pointer, Severity
-from gpugen.model.record import record
+from gpugen.model.finding import ROOT, Pointer
+from gpugen.report.explanations import findings
 from gpugen.text.credentials import masked, masked_lines
 from gpugen.workspace import Workspace
-
-
-@record
-class Explanation:
-    """What is to say of the findings with one id; tags: its numbers in lists of others."""
-
-    text: str
-    severity: str
-    tags: tuple[str, ...] = ()
 
 
 @click.command("explain")
@@ -62,22 +52,6 @@ def _unknown_subject(subject: str, clusters: Sequence[str]) -> UsageError:
         f"no finding, no field and no cluster {subject!r}",
         f"did you mean {' or '.join(near)}?" if near else "for example: explain pools.gpu",
     )
-
-
-def findings() -> dict[str, Explanation]:
-    """Return id -> explanation of everything that a finding can say, sorted by id."""
-    from gpugen import checks
-    from gpugen.report import explanations
-
-    weights = dict.fromkeys(explanations.WARNINGS, Severity.WARNING)
-    found = {
-        name: Explanation(text, weights.get(name, Severity.ERROR))
-        for name, text in explanations.of_stages().items()
-    }
-    for check in checks.discover():
-        text = inspect.cleandoc(check.explanation)
-        found[check.id] = Explanation(text, check.severity, check.tags)
-    return dict(sorted(found.items()))
 
 
 def _explain_finding(id: str) -> bool:
@@ -117,7 +91,7 @@ def _explain_value(workspace: Workspace, cluster: str, path: str) -> None:
     """
     from gpugen.cli.common import print_findings, spec_paths
     from gpugen.load import load
-    from gpugen.text.yaml_text import to_yaml
+    from gpugen.text.yaml import to_yaml
 
     (file,) = spec_paths(workspace, [cluster])
     boundary = workspace.root if workspace.root else file.parent

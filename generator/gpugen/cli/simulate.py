@@ -69,7 +69,7 @@ def _nodes(spec: ClusterSpec, most: int | None) -> Iterator[tuple[str, str]]:
     """Yield the name and the YAML text of every node."""
     from gpugen.assemble import assemble
     from gpugen.render.simulation import nodes
-    from gpugen.text.yaml_text import to_yaml
+    from gpugen.text.yaml import to_yaml
 
     for node in nodes(spec, assemble(spec), most):
         yield node["metadata"]["name"], to_yaml(node)
@@ -121,7 +121,7 @@ def _write(
 def _tree(spec: ClusterSpec, files: dict[str, str], *, with_stages: bool) -> Tree:
     from gpugen.kube import header
     from gpugen.render.simulation import stages
-    from gpugen.text.yaml_text import to_yaml
+    from gpugen.text.yaml import to_yaml
 
     head = header(spec)
     kustomization = {

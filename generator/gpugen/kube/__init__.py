@@ -41,7 +41,7 @@ from gpugen.kube.workloads import (
     pod_spec,
     whole_or_percent,
 )
-from gpugen.text.yaml_text import to_yaml as yaml_text
+from gpugen.text.yaml import to_yaml
 
 __all__ = [
     "CHECKSUM",
@@ -77,5 +77,5 @@ __all__ = [
     "secret_volume",
     "service_account",
     "whole_or_percent",
-    "yaml_text",
+    "to_yaml",
 ]

@@ -71,7 +71,7 @@ def plugin_config(name: str, spec: ClusterSpec, pool: NodePool) -> PluginConfig:
 
     Plugin, GFD and MPS daemon read the same text, so labels and resources cannot disagree.
     """
-    text = kube.yaml_text(pool.prediction.plugin_config)
+    text = kube.to_yaml(pool.prediction.plugin_config)
     labels = {kube.NAME_LABEL: name, kube.POOL_LABEL: pool.name}
     config_map = kube.config_map(
         f"{name}-{pool.name}", spec.namespaces.agents, {"config.yaml": text}, labels=labels

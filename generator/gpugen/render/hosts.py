@@ -18,7 +18,7 @@ from gpugen.render.inventory import file_name, group, is_large, text
 from gpugen.render.other_plays import before_upgrade, remove, verify
 from gpugen.render.play_parts import in_order, settings_of
 from gpugen.render.playbook import site
-from gpugen.render.yaml_text import header, variables_file, yaml_file
+from gpugen.render.yaml_files import header, variables_file, yaml_file
 
 FOLDER = "ansible"
 # A link that is dead is noticed after 15 s x 8, end to end through jump hosts; a task that hangs on

@@ -16,7 +16,7 @@ from gpugen.model.assembly import Expression
 from gpugen.model.record import NOTHING
 from gpugen.model.spec import ClusterSpec, HostLine, NodePool
 from gpugen.render import connections
-from gpugen.render.yaml_text import variables_file
+from gpugen.render.yaml_files import variables_file
 
 MOST_AS_YAML = 2_000  # lines; a range of hosts is one
 

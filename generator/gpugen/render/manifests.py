@@ -12,7 +12,7 @@ from gpugen.model.assembly import Assembly, KubeObject, Placed, Wave
 from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
 from gpugen.render.sync import delivery_annotations
-from gpugen.render.yaml_text import header, to_yaml
+from gpugen.render.yaml_files import header, to_yaml
 
 ONCE = "cluster"  # the folder of what a cluster has once; no legal name of a pool
 

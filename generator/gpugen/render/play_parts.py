@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from gpugen.hosts.names import ALL_HOSTS, CONTROL_PLANE
 from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec
-from gpugen.render.yaml_text import as_data
+from gpugen.render.yaml_files import as_data
 
 Task: TypeAlias = dict[str, Any]
 

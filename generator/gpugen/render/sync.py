@@ -17,7 +17,7 @@ from gpugen.model.assembly import KubeObject, Wave
 from gpugen.model.spec import ClusterSpec, Delivery
 from gpugen.model.tree import Tree
 from gpugen.render.sync_readme import readme
-from gpugen.render.yaml_text import yaml_file
+from gpugen.render.yaml_files import yaml_file
 
 ARGOCD, FLUX = "argocd", "flux"
 KEPT = frozenset({"Namespace", "CustomResourceDefinition"})  # their loss takes all within along

@@ -1,8 +1,13 @@
-"""What ``gpugen explain`` says of findings that are no check's: those of the other stages."""
+"""What ``gpugen explain`` says of every finding, by its id."""
 
 from __future__ import annotations
 
+import inspect
+
+from gpugen import checks
 from gpugen.checks import fleet
+from gpugen.model.finding import Severity
+from gpugen.model.record import record
 
 WARNINGS = fleet.WARNINGS | {  # of the stages; whatever else they find stops the run
     *("output-without-spec", "output-foreign", "folder-without-spec"),
@@ -55,6 +60,28 @@ _OF_NAMES = {
     "folder-without-spec": "A folder below inventories/ holds nothing that looks like a spec, so"
     " it is no cluster. Folders that begin with _ are for layers and other files.",
 }
+
+
+@record
+class Explanation:
+    """What is to say of the findings with one id; tags: its numbers in lists of others."""
+
+    text: str
+    severity: str
+    tags: tuple[str, ...] = ()
+
+
+def findings() -> dict[str, Explanation]:
+    """Return id -> explanation of everything that a finding can say, sorted by id."""
+    weights = dict.fromkeys(WARNINGS, Severity.WARNING)
+    found = {
+        name: Explanation(text, weights.get(name, Severity.ERROR))
+        for name, text in of_stages().items()
+    }
+    for check in checks.discover():
+        text = inspect.cleandoc(check.explanation)
+        found[check.id] = Explanation(text, check.severity, check.tags)
+    return dict(sorted(found.items()))
 
 
 def of_stages() -> dict[str, str]:

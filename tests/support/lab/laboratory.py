@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpugen.model.assembly import Assembly
 from gpugen.model.spec import MigManager, NodePool, SharingMode
-from gpugen.text.yaml_text import to_yaml
+from gpugen.text.yaml import to_yaml
 from support.lab import agents, cutting, node, rendered
 from support.lab.boards import Board
 from support.lab.sandbox import Sandbox

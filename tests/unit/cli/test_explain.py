@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpugen.cli.explain import findings
 from gpugen.cli.fields import fields
+from gpugen.report.explanations import findings
 from support.commands import ROOT, gpugen
 
 

@@ -12,7 +12,7 @@ from gpugen.render.other_plays import before_upgrade, remove, verify
 from gpugen.render.play_parts import ORDER, settings_of
 from gpugen.render.playbook import site
 from gpugen.render.role_files import entries
-from gpugen.text.yaml_text import Unsafe
+from gpugen.text.yaml import Unsafe
 from support.specs import resolved
 
 ROLES = ("gpu_prerequisites", "nvidia_driver", "nvidia_container_toolkit", "gpu_node")

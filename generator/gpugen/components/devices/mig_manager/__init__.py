@@ -43,7 +43,7 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     pools = pools_to_cut(spec)
     if not pools:
         return Contribution()
-    clients = kube.yaml_text({"version": "v1", "systemd-services": options["hostServices"]})
+    clients = kube.to_yaml({"version": "v1", "systemd-services": options["hostServices"]})
     checksums = {pool.name: _checksum(pool, clients) for pool in pools}
     objects = [
         *_access(spec),
@@ -53,7 +53,7 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
         ),
     ]
     for pool in pools:
-        layout = kube.yaml_text(pool.prediction.mig_config)
+        layout = kube.to_yaml(pool.prediction.mig_config)
         config = kube.config_map(
             f"mig-config-{pool.name}", spec.namespaces.agents, {"config.yaml": layout}
         )
@@ -73,7 +73,7 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
 
 def _checksum(pool: NodePool, clients: str) -> str:
     """Return what the pod of a manager carries that knows the pool's layout."""
-    return kube.checksum(kube.yaml_text(pool.prediction.mig_config), clients)
+    return kube.checksum(kube.to_yaml(pool.prediction.mig_config), clients)
 
 
 def _access(spec: ClusterSpec) -> list[Placed]:

@@ -33,7 +33,7 @@ TOLERATIONS = (
 def master(spec: ClusterSpec, options: Options) -> Iterator[KubeObject]:
     """Return the program that writes what NodeFeatures ask for onto nodes, and its rights."""
     namespace = spec.namespaces.controllers
-    text = kube.yaml_text(
+    text = kube.to_yaml(
         {
             "extraLabelNs": ["nvidia.com"],
             "restrictions": {"disableExtendedResources": not options["extendedResources"]},

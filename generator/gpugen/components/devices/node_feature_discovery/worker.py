@@ -35,7 +35,7 @@ HOST_PATHS = {  # source -> what it reads on the host
 def worker(spec: ClusterSpec, options: Options) -> Iterator[KubeObject]:
     """Return the DaemonSet, its configuration and its rights."""
     namespace = spec.namespaces.agents
-    text = kube.yaml_text(_config(options))
+    text = kube.to_yaml(_config(options))
     yield kube.service_account(WORKER, namespace)
     yield kube.role(
         WORKER,

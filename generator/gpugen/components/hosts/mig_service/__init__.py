@@ -53,7 +53,7 @@ def _variables(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
         "nvidia_mig_manager": "host",
         "nvidia_mig_version": version(spec, pool),
         "nvidia_mig_config": name,
-        "nvidia_mig_layouts": kube.yaml_text(pool.prediction.mig_config),
+        "nvidia_mig_layouts": kube.to_yaml(pool.prediction.mig_config),
         "nvidia_mig_compute_capability": f"{major}.{minor}",
         "nvidia_mig_kubelet_root": spec.kubernetes.distribution.kubelet_root,
         "nvidia_mig_can_drain": bool(spec.access.kubeconfig_context),

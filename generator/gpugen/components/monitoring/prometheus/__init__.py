@@ -89,7 +89,7 @@ def _files(
     spec: ClusterSpec, options: Options, groups: dict[str, list[dict[str, Any]]]
 ) -> dict[str, str]:
     def text(value: object) -> str:
-        return kube.header(spec) + kube.yaml_text(value)
+        return kube.header(spec) + kube.to_yaml(value)
 
     files = {f"{FOLDER}/README.md": readme(spec, options)}
     for name, group in groups.items():

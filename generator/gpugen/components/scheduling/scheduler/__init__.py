@@ -31,7 +31,7 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     """Configure the main scheduler on its hosts, or add a second one and what it may do."""
     if scheduling.is_main(spec, options):
         return main.contribution(spec, options)
-    config = kube.yaml_text(packing.of_second(spec, options, NAME))
+    config = kube.to_yaml(packing.of_second(spec, options, NAME))
     objects = (
         *_access(spec.namespaces.controllers),
         kube.config_map(NAME, spec.namespaces.controllers, {"config.yaml": config}),

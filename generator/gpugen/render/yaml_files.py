@@ -8,7 +8,7 @@ from typing import Any
 from gpugen.kube import header
 from gpugen.model.assembly import Expression
 from gpugen.model.spec import ClusterSpec
-from gpugen.text.yaml_text import Unsafe, to_yaml
+from gpugen.text.yaml import Unsafe, to_yaml
 
 __all__ = ["Unsafe", "as_data", "header", "to_yaml", "variables_file", "yaml_file"]
 

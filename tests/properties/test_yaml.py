@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from gpugen.text.yaml_text import to_yaml
+from gpugen.text.yaml import to_yaml
 
 # NEL, LS and PS are line breaks to one version of YAML; a surrogate is no text.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
