@@ -76,6 +76,6 @@ __all__ = [
     "rule",
     "secret_volume",
     "service_account",
-    "whole_or_percent",
     "to_yaml",
+    "whole_or_percent",
 ]
