@@ -1,4 +1,4 @@
-"""The wheel that the sdist builds carries roles, schemas and catalogue, and renders the same."""
+"""What is installed: the wheel that the sdist builds renders the same, and so does gpugen alone."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import os
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
+from gpugen.errors import GpugenError
+from gpugen.kube import conform
 from support import ROOT
 
 
@@ -60,8 +64,74 @@ def test_two_builds_of_one_commit_are_the_same_bytes(tmp_path: Path) -> None:
 
 def test_every_dependency_has_an_upper_bound() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    unbounded = [one for one in project["dependencies"] if "<" not in one.partition(";")[0]]
-    assert unbounded == []
+    extras = project["optional-dependencies"]
+    stated = [*project["dependencies"], *extras["kubernetes"], *extras["ansible"]]
+    assert [one for one in stated if "<" not in one.partition(";")[0]] == []
+
+
+def test_the_extras_are_what_the_messages_and_the_tests_name() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    assert extras["kubernetes"] == [conform.CLIENT]
+    assert extras["all"] == ["gpugen[kubernetes,ansible]"]
+    assert "gpugen[all]" in extras["test"]
+
+
+@pytest.fixture(scope="module")
+def lean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with what gpugen depends on without extras, and nothing else."""
+    site = tmp_path_factory.mktemp("lean")
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    todo, seen = [Requirement(one) for one in stated], set()
+    while todo:
+        wanted = todo.pop()
+        if wanted.name in seen or not (wanted.marker is None or wanted.marker.evaluate()):
+            continue
+        seen.add(wanted.name)
+        one = distribution(wanted.name)
+        for top in {file.parts[0] for file in one.files or () if file.parts[0] != ".."}:
+            if not (site / top).exists():
+                (site / top).symlink_to(one.locate_file(top))
+        todo += map(Requirement, one.requires or ())
+    return site
+
+
+def without_extras(lean: Path, *words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run gpugen with nothing to import but Python itself and what the folder holds."""
+    code = (
+        f"import sys; sys.path += [{str(ROOT / 'generator')!r}, {str(lean)!r}];"
+        " from gpugen.__main__ import main; main()"
+    )
+    command = [sys.executable, "-I", "-S", "-c", code, *map(str, words)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def test_without_extras_the_same_is_rendered(lean: Path, tmp_path: Path) -> None:
+    for name in ("kubernetes", "ansible"):
+        assert not (lean / name).exists()
+    answer = without_extras(lean, "validate", "--root", ROOT, cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    arguments = ("render", "lab", "--root", ROOT, "-q", "--out")
+    answer = without_extras(lean, *arguments, "lean", cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    run(sys.executable, "-m", "gpugen", *arguments, "full", cwd=tmp_path)
+    assert files(tmp_path / "lean") == files(tmp_path / "full")
+
+
+def test_a_missing_extra_is_one_line(lean: Path, tmp_path: Path) -> None:
+    arguments = ("render", "lab", "--verify", "--root", ROOT, "--out", "none", "-q")
+    answer = without_extras(lean, *arguments, cwd=tmp_path)
+    said = f"gpugen: --verify needs the Kubernetes client: pip install '{conform.CLIENT}'"
+    assert (answer.returncode, answer.stderr.splitlines()[-1:]) == (4, [said])
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_client_of_another_version_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its models are another API's, so what it says of an object would be no bug of gpugen."""
+    monkeypatch.setattr("kubernetes.__version__", "31.0.0")
+    with pytest.raises(GpugenError, match="another Kubernetes client than 31"):
+        conform.fault({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}})
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from gpugen.errors import GpugenError
 from gpugen.model.assembly import KubeObject
+
+CLIENT = "kubernetes>=37,<38"  # the extra of pyproject.toml: a major version per minor of the API
+HOW = f"the Kubernetes client: pip install '{CLIENT}'"
 
 
 def difference(item: KubeObject) -> str:
     """Return how an object differs from what the client makes of it; empty if it does not."""
-    from kubernetes import client
-
+    client = _client()
     version = item["apiVersion"].rpartition("/")[2]
     model = f"{version[0].upper()}{version[1:]}{item['kind']}"
     if not hasattr(client, model):
@@ -23,10 +26,21 @@ def difference(item: KubeObject) -> str:
     api = client.ApiClient()
     try:
         parsed = api.deserialize(json.dumps(item), model, "application/json")
-        back: Any = api.sanitize_for_serialization(parsed)  # type: ignore[no-untyped-call]
+        back: Any = api.sanitize_for_serialization(parsed)
     except Exception as error:  # noqa: BLE001 - the client raises whatever its models raise
         return f"{type(error).__name__}: {error}"
     return _first_difference(_plain(item), back, "")
+
+
+def _client() -> Any:
+    """Return the client's models. Raises GpugenError: it, or its version, is not installed."""
+    try:
+        from kubernetes import __version__, client
+    except ImportError as missing:
+        raise GpugenError(f"--verify needs {HOW}") from missing
+    if not CLIENT.startswith(f"kubernetes>={__version__.partition('.')[0]},"):
+        raise GpugenError(f"--verify needs another Kubernetes client than {__version__}: {HOW}")
+    return client
 
 
 def _plain(value: Any) -> Any:
