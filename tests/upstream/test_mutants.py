@@ -18,7 +18,7 @@ from support.validators import closure, programs
 from support.validators.mutants import Mutant, mutants
 from support.validators.tree import Rendered
 
-FIELDS = ROOT / "generator" / "gpugen" / "catalog" / "dcgm-fields.yaml"
+FIELDS = ROOT / "generator" / "gpugen" / "catalog" / "data" / "dcgm-fields.yaml"
 CLOSURES = [
     *(closure.selectors, closure.nodes, closure.references, closure.accounts, closure.volumes),
     *(closure.environment, closure.checksums, closure.services, closure.predictions),
