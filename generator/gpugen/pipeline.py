@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpugen.load import Document, load
+from gpugen.model import NOTHING
 from gpugen.model.finding import ROOT, Finding, is_fatal
-from gpugen.model.record import NOTHING, record
 from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from gpugen.workspace import Workspace
 
 
-@record
-class Outcome:
+class Outcome(NamedTuple):
     """What the stages made of one spec file. spec is None where they could not go on."""
 
     path: Path

@@ -8,7 +8,6 @@ from typing import Any
 
 from gpugen.components import find
 from gpugen.model.assembly import KubeObject
-from gpugen.model.record import replaced
 from gpugen.model.spec import ClusterSpec
 from support.lab.cluster.api import STRICT, Answer, Api, Object
 from support.lab.cluster.plane import Plane
@@ -118,7 +117,7 @@ def spec_of(cluster: str, options: object = True, **changes: Any) -> ClusterSpec
 def with_options(spec: ClusterSpec, options: Mapping[str, Any]) -> ClusterSpec:
     """Return a spec with some options of the guardrails changed."""
     changed = {**spec.options["guardrails"], **options}
-    return replaced(spec, options={**spec.options, "guardrails": changed})
+    return spec._replace(options={**spec.options, "guardrails": changed})
 
 
 def policies(spec: ClusterSpec) -> list[KubeObject]:

@@ -126,7 +126,7 @@ def state(spec: ClusterSpec, pool: NodePool) -> Iterator[Series]:
         target = {"job": "dcgm-exporter", "instance": node, "node": node, "pool": pool.name}
         yield Series("up", target, f"1{FOREVER}")
         for resource in pool.prediction.resources:
-            yield from _resource(pool, node, resource.name, resource.count)
+            yield from _resource(pool, node, resource.name, resource.units)
     yield from pending("waits-for-room")
     scheduled = {"namespace": "work", "pod": "waits-for-room"}
     for condition, value in (("true", 0), ("false", 1), ("unknown", 0)):

@@ -23,7 +23,6 @@ from gpugen.assemble import assemble
 from gpugen.catalog import reading, shape
 from gpugen.model.assembly import Expression
 from gpugen.model.finding import is_fatal
-from gpugen.model.record import replaced
 from gpugen.render import hosts, inventory, play_parts, render
 from gpugen.render.yaml_files import yaml_file
 from gpugen.validate.combined import combined_schema
@@ -274,7 +273,7 @@ def planted(folder: Path, patches: list[Patch]) -> Any:
         patch.setattr(inventory, "_own", lambda *args: plant({**own(*args), "note": "x"}))
         stated = hosts.settings_of(spec)
         sizes = (plant("10%"),)
-        patch.setattr(hosts, "settings_of", lambda _: replaced(stated, serial=sizes))
+        patch.setattr(hosts, "settings_of", lambda _: stated._replace(serial=sizes))
         for module, name, value in patches:
             patch.setattr(module, name, value())
         return render(spec, assemble(spec))

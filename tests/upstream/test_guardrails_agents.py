@@ -12,7 +12,6 @@ from gpugen.assemble import assemble
 from gpugen.catalog import Catalog
 from gpugen.components.scheduling.guardrails.agent_rights import agents
 from gpugen.components.scheduling.guardrails.agents import NAME, agent_policy
-from gpugen.model.record import replaced
 from gpugen.model.spec import ClusterSpec
 from support.guarded import opened
 from support.lab.cluster.api import STRICT, Answer, Api, Object
@@ -105,7 +104,7 @@ def door(plane: Plane) -> Iterator[Door]:
 
 def of_release(spec: ClusterSpec) -> ClusterSpec:
     """Return the spec under the release that has the policy."""
-    return replaced(spec, release=Catalog().release(RELEASE))
+    return spec._replace(release=Catalog().release(RELEASE))
 
 
 def pods(spec: ClusterSpec) -> list[Object]:

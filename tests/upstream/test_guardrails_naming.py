@@ -20,7 +20,6 @@ import yaml
 
 from gpugen.assemble import assemble
 from gpugen.kube import scheduling
-from gpugen.model.record import replaced
 from gpugen.model.spec import ClusterSpec
 from support import ROOT
 from support.guarded import GPU, ONE, SPACE, Guarded, opened, pod, spec_of
@@ -231,12 +230,12 @@ def test_one_scheduler_alone_is_not_enough(
 def test_another_cluster_is_not_written_to(server: Guarded, main: ClusterSpec, play: Run) -> None:
     server.api.apply(scheduling.switch(main))
     uid = "5f1c3f0e-8a1b-4c55-9d2e-0d6f6f0b7a11"
-    other = replaced(main, access=replaced(main.access, cluster_uid=uid))
+    other = main._replace(access=main.access._replace(cluster_uid=uid))
     for step in ("withdraw", "decide"):
         play(other, step, lacks=PROVED, code=2)
     assert server.api.find(SWITCH) is not None
     own = server.api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"]
-    right = replaced(main, access=replaced(main.access, cluster_uid=own))
+    right = main._replace(access=main.access._replace(cluster_uid=own))
     play(right, "withdraw")
     assert server.api.find(SWITCH) is None
 
@@ -256,7 +255,7 @@ def test_a_new_name_waits_for_its_own_proof(server: Guarded, main: ClusterSpec) 
     server.api.apply(scheduling.switch(main))
     becomes(server, "gpu-binpack")
     options = {**main.options["scheduler"], "schedulerName": "gpu-tight"}
-    renamed = replaced(main, options={**main.options, "scheduler": options})
+    renamed = main._replace(options={**main.options, "scheduler": options})
     server.use(renamed)
     stays(server)
     server.api.apply(scheduling.switch(renamed))

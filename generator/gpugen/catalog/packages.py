@@ -5,21 +5,19 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpugen.catalog import reading
 from gpugen.model.catalog import OperatingSystem
 from gpugen.model.driver import DriverMethod, Repository
 from gpugen.model.finding import ROOT, Pointer
-from gpugen.model.record import record
 from gpugen.model.spec import NodePool
 
 CUDA, TOOLKIT = "nvidia", "nvidia-container-toolkit"  # in file names on the host
 NOTHING: Mapping[str, Any] = {}
 
 
-@record
-class PackageSource:
+class PackageSource(NamedTuple):
     """A repository as a host configures it, and the key that signs it.
 
     uri: ends in a slash; empty: the vendor has none for this system. fingerprint: empty where

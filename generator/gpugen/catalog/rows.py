@@ -17,7 +17,6 @@ from gpugen.model.catalog import (
     OperatingSystem,
     Release,
 )
-from gpugen.model.record import replaced
 
 Row: TypeAlias = Mapping[str, Any]
 NOTHING: Row = {}
@@ -101,14 +100,13 @@ def geometry_of_board(general: MigGeometry, row: Row, board: str) -> MigGeometry
     if figures is None:
         return general
     own = {
-        name: replaced(
-            p,
+        name: p._replace(
             memory_mib=figures.get(name, NOTHING).get("memoryMib"),
             multiprocessors=figures.get(name, NOTHING).get("multiprocessors"),
         )
         for name, p in general.profiles.items()
     }
-    return replaced(general, profiles=own)
+    return general._replace(profiles=own)
 
 
 def gpu(id: str, row: Row, board_geometry: MigGeometry | None) -> GpuModel:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from gpugen.catalog import reading, shape
 from gpugen.catalog.geometry_rules import contradictions
@@ -19,13 +18,12 @@ Rows: TypeAlias = dict[str, dict[str, dict[str, Any]]]  # section -> id -> row
 Steps: TypeAlias = tuple[str | int, ...]
 
 
-@dataclass(slots=True)
-class UserCatalog:
+class UserCatalog(NamedTuple):
     """What a folder holds: rows without a fault, all faults, and a digest of every byte read."""
 
-    rows: Rows = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-    digest: str = ""
+    rows: Rows
+    findings: list[Finding]
+    digest: str
 
 
 def read(folder: Path) -> UserCatalog:

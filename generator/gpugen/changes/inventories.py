@@ -10,12 +10,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpugen.hosts import ranges
 from gpugen.hosts.names import ALL_HOSTS, CONTROL_HOST, CONTROL_PLANE, OF_ANSIBLE
 from gpugen.hosts.ranges import RangeError
-from gpugen.model.record import record
 
 PATHS = ("ansible/inventory/hosts.yml", "ansible/inventory/hosts.json")
 LARGEST = 16 * 1024 * 1024  # bytes; 20,000 hosts with all their variables come to 5 MiB
@@ -27,8 +26,7 @@ _POOLS = ("all", "children", ALL_HOSTS, "children")
 _MAIN = ("all", "children", CONTROL_PLANE, "hosts")
 
 
-@record
-class Inventory:
+class Inventory(NamedTuple):
     """hosts: group of a pool -> its hosts; control_plane: hosts; names: hosts and groups."""
 
     hosts: Mapping[str, tuple[str, ...]]

@@ -7,10 +7,9 @@ from functools import cache
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from gpugen.model.finding import Finding, Pointer, Severity
-from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec
 
 MOST_SHOWN = 100  # findings of one check
@@ -18,8 +17,7 @@ MOST_SOUGHT = 1000  # problems after which a check is asked for no more
 POOL = "\0"  # in a message or hint: the problem's own pool; users' values come there escaped
 
 
-@record
-class Problem:
+class Problem(NamedTuple):
     """What a check yields: where, what is wrong, what to do, and the pool that it is about.
 
     A message that names this pool writes POOL for it, so that the same mistake in another pool has
@@ -35,8 +33,7 @@ class Problem:
 Judge: TypeAlias = Callable[[ClusterSpec], Iterator[Problem]]
 
 
-@record
-class Check:
+class Check(NamedTuple):
     """One function with an id that is never renamed or reused.
 
     component: limits the check to specs that use it; empty: every spec. at_key: a key is at fault,

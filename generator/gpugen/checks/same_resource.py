@@ -31,7 +31,7 @@ def same_name(spec: ClusterSpec) -> Iterator[Problem]:
                 for other in spec.pools
                 if _asks_for_several(other, resource) and not _is_apart(pool, other, tolerated)
             ]
-            if resource.replicas > 1 and resource.count > 1 and others:
+            if resource.replicas > 1 and resource.units > 1 and others:
                 what = (
                     "the kubelet refuses such a pod there"
                     if pool.sharing.fail_requests_greater_than_one
@@ -50,7 +50,7 @@ def same_name(spec: ClusterSpec) -> Iterator[Problem]:
 def _asks_for_several(pool: NodePool, shared: ResourcePrediction) -> bool:
     """Tell whether a node of the pool has several whole devices of that name."""
     return any(
-        one.name == shared.name and one.replicas == 1 and one.count > 1
+        one.name == shared.name and one.replicas == 1 and one.units > 1
         for one in pool.prediction.resources
     )
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from gpugen import pipeline, write
 from gpugen.changes import departures
 from gpugen.errors import GpugenError
 from gpugen.load import specs
+from gpugen.model import NOTHING
 from gpugen.model.finding import Changed, Finding
-from gpugen.model.record import NOTHING, record
 from gpugen.pipeline import Outcome
 from gpugen.workspace import Workspace
 
@@ -18,8 +19,7 @@ WITHOUT_SPEC = "without-spec"
 FOREIGN = str(write.Kind.FOREIGN)
 
 
-@record
-class Comparison:
+class Comparison(NamedTuple):
     """What was found before anything is written.
 
     changes: cluster -> differences; None where only writing itself can tell. orphans: folders of

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-from gpugen.model.record import record
+from typing import Any, NamedTuple
 
 
-@record
-class Field:
+class Field(NamedTuple):
     """A field of the spec; is_list: its items carry the fields below it.
 
     kind: the values of a closed set, or the types that it takes.

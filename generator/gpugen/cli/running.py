@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import click
 
@@ -12,13 +13,11 @@ from gpugen.cli.common import FOR_PEOPLE, has_errors, print_findings
 from gpugen.cli.comparing import Comparison, told
 from gpugen.errors import ExitCode
 from gpugen.model.finding import Changed, Finding, Severity
-from gpugen.model.record import record
 from gpugen.pipeline import Outcome
 from gpugen.workspace import Workspace
 
 
-@record
-class Options:
+class Options(NamedTuple):
     """What was asked for besides clusters."""
 
     check: bool
@@ -36,8 +35,7 @@ class Options:
         return self.check or self.diff
 
 
-@record
-class Run:
+class Run(NamedTuple):
     """A run whose specs are sound, and what was found before anything is written."""
 
     workspace: Workspace

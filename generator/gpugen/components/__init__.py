@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from gpugen.model.assembly import Contribution
-from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec
 
 Options: TypeAlias = Mapping[str, Any]
@@ -22,8 +21,7 @@ def always(_: ClusterSpec) -> bool:
     return True
 
 
-@record
-class Component:
+class Component(NamedTuple):
     """One component; its name is its folder's, with hyphens.
 
     is_due: asked when the spec does not mention the component; the spec's word wins otherwise.

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpugen.model.host_services import DcgmMode
-from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
 
 EXPORTER = "dcgm-exporter"  # the component, its workloads, its Service and the scrape job
@@ -41,8 +40,7 @@ _MARGIN_SINCE = (8, 9)  # Ada: NVML prefers the margin to absolute temperature t
 _NVLINK5 = ("switch5", "switch5-rack")
 
 
-@record
-class Row:
+class Row(NamedTuple):
     """One line of the exporter's CSV; kind is the Prometheus type, or ``label``."""
 
     field: str

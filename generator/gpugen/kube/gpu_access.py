@@ -6,12 +6,11 @@ gets SYS_ADMIN where MIG is possible or devices are listed by volume mounts, els
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpugen import kube
 from gpugen.gpu.prediction import MPS_ROOT
 from gpugen.model.assembly import KubeObject
-from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec, MigManager, MigStrategy, NodePool
 
 CONFIG_FILE = "/config/config.yaml"
@@ -57,8 +56,7 @@ def pause_label(pool: NodePool, agent: str) -> dict[str, str]:
     return {f"nvidia.com/gpu.deploy.{agent}": "true"} if is_paused_for_mig(pool) else {}
 
 
-@record
-class PluginConfig:
+class PluginConfig(NamedTuple):
     """The one file that an agent reads, as ConfigMap, as volume, and as checksum of its text."""
 
     config_map: KubeObject

@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpugen.load.layers import OWN_KEYS, Reader, Stacking
 from gpugen.load.merging import Layered, below, merged, merged_rows
 from gpugen.load.source import Places, Source
 from gpugen.model.finding import Finding, Location, Pointer
-from gpugen.model.record import record
 
 __all__ = ["Document", "Locator", "Origin", "Reader", "load", "why"]
 
 
-@record
-class Origin:
+class Origin(NamedTuple):
     """What one file says about a place of the spec."""
 
     value: Any
     location: Location
 
 
-@record
-class Document:
+class Document(NamedTuple):
     """A spec with its layers merged in; ``data`` is never changed, parts of it are shared."""
 
     path: Path

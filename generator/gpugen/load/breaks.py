@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-
-from gpugen.model.record import record
+from typing import NamedTuple
 
 _FOUND = re.compile(r"(?:found|got)(?: character)? \(?'(.*?)'")
 
 
-@record
-class Break:
+class Break(NamedTuple):
     """Where the parser gave up and in what it was at the time, as offsets; and its token."""
 
     text: str

@@ -7,14 +7,12 @@ items are all named merge by name, everything else is replaced by the higher fil
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpugen.load.source import Places
-from gpugen.model.record import record
 
 
-@record
-class Layered:
+class Layered(NamedTuple):
     """What one file says about one place: the entry ``part`` of ``container``.
 
     container is None for the file itself. hidden: keys that the value keeps for itself.

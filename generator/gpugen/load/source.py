@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpugen.errors import GpugenError
 from gpugen.load.faults import MAX_BYTES, MAX_CAREFUL, Faults, Lines
@@ -14,11 +14,9 @@ from gpugen.load.plain import read_plain
 from gpugen.load.scalars import DoubtfulError
 from gpugen.load.text import decode
 from gpugen.model.finding import Location
-from gpugen.model.record import record
 
 
-@record
-class Places:
+class Places(NamedTuple):
     """A file's data with its marks; the marks know the containers of this very tree."""
 
     root: Any

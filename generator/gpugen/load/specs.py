@@ -11,10 +11,10 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from gpugen.errors import GpugenError
 from gpugen.model.finding import Finding, Location, Severity
-from gpugen.model.record import record
 
 INVENTORIES = "inventories"
 SPEC = "cluster.yaml"
@@ -32,8 +32,7 @@ _NAME = re.compile(
 )
 
 
-@record
-class Seen:
+class Seen(NamedTuple):
     """What lies below inventories/. clusters: folders with a spec; findings: what is not read."""
 
     clusters: tuple[str, ...] = ()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gpugen.model.record import record
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from gpugen.model.finding import Pointer
 
 
-@record
-class Ssh:
+class Ssh(NamedTuple):
     """How Ansible logs in and becomes root; nothing secret."""
 
     user: str  # empty: Ansible's own default
@@ -23,8 +20,7 @@ class Ssh:
     at: Pointer
 
 
-@record
-class Access:
+class Access(NamedTuple):
     """How plays reach hosts and the cluster; nothing secret."""
 
     ssh: Ssh  # of the hosts whose pool and line state none

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from gpugen.model.record import NOTHING, record
+from gpugen.model import NOTHING
 
 KubeObject: TypeAlias = dict[str, Any]
 
@@ -29,8 +29,7 @@ class Wave(StrEnum):
     SCHEDULER_NAME = "40-scheduler"
 
 
-@record
-class Placed:
+class Placed(NamedTuple):
     """An object and where it stands; pool is empty for what the cluster has once."""
 
     wave: Wave
@@ -38,8 +37,7 @@ class Placed:
     pool: str = ""
 
 
-@record
-class Contribution:
+class Contribution(NamedTuple):
     """What one component adds. Keys of the per-pool mappings are pool names.
 
     node_labels: owned by the host play and re-asserted. initial_labels: created when absent and
@@ -60,8 +58,7 @@ class Contribution:
     files: Mapping[str, str | bytes] = NOTHING
 
 
-@record
-class Assembly:
+class Assembly(NamedTuple):
     """All contributions merged, in order."""
 
     objects: tuple[Placed, ...]

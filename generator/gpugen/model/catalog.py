@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from gpugen.model.record import NOTHING, record
+from gpugen.model import NOTHING
 
 
-@record
-class MigProfile:
+class MigProfile(NamedTuple):
     """One GPU-instance profile of a board."""
 
     name: str  # 1g.5gb, 1g.5gb+me
@@ -27,8 +26,7 @@ class MigProfile:
     compute_instances: tuple[int, ...] = ()  # slices that a compute instance in it may have
 
 
-@record
-class MigGeometry:
+class MigGeometry(NamedTuple):
     """What a MIG-capable board can be cut into."""
 
     id: str
@@ -47,8 +45,7 @@ class MigGeometry:
     is_override: bool = False  # the repository's own row, in place of ours
 
 
-@record
-class GpuModel:
+class GpuModel(NamedTuple):
     """One distinguishable board. Empty or None: not known, never a guess."""
 
     id: str
@@ -92,8 +89,7 @@ class GpuModel:
     is_override: bool = False  # the repository's own row, in place of ours
 
 
-@record
-class DriverBranch:
+class DriverBranch(NamedTuple):
     """A driver branch and what it drives."""
 
     id: int  # 580
@@ -111,8 +107,7 @@ class DriverBranch:
     is_override: bool = False  # the repository's own row, in place of ours
 
 
-@record
-class OperatingSystem:
+class OperatingSystem(NamedTuple):
     """A host system: package family, repository directories, status with reason."""
 
     id: str  # ubuntu-24.04
@@ -122,8 +117,7 @@ class OperatingSystem:
     row: Mapping[str, Any]
 
 
-@record
-class Distribution:
+class Distribution(NamedTuple):
     """A Kubernetes distribution: paths, units, and what is refused."""
 
     id: str
@@ -137,8 +131,7 @@ class Distribution:
     row: Mapping[str, Any]
 
 
-@record
-class Features:
+class Features(NamedTuple):
     """What clusters of a release have besides versions; a release without the key has none."""
 
     agent_policy: bool = False  # an admission policy over the agents' namespace
@@ -147,8 +140,7 @@ class Features:
     requests_and_limits: bool = False  # requests on every container, measured limits of memory
 
 
-@record
-class Release:
+class Release(NamedTuple):
     """A set of component versions that never changes once shipped."""
 
     id: str
@@ -159,8 +151,7 @@ class Release:
     row: Mapping[str, Any]
 
 
-@record
-class KubernetesMinor:
+class KubernetesMinor(NamedTuple):
     """A minor version of Kubernetes and whether gpugen renders for it."""
 
     id: str  # 1.36

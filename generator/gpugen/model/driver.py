@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple
 
 from gpugen.model.catalog import DriverBranch
 from gpugen.model.finding import Pointer
-from gpugen.model.record import record
 
 
 class DriverMethod(StrEnum):
@@ -50,8 +50,7 @@ class Activation(StrEnum):
     RELOAD = "reload"
 
 
-@record
-class Runfile:
+class Runfile(NamedTuple):
     """The vendor's installer."""
 
     url: str
@@ -59,8 +58,7 @@ class Runfile:
     at: Pointer
 
 
-@record
-class Driver:
+class Driver(NamedTuple):
     """The driver of a pool's hosts; branch is None where the method is none."""
 
     method: DriverMethod
@@ -75,8 +73,7 @@ class Driver:
     graphics: bool = False  # libraries of OpenGL and Vulkan beside those for computing
 
 
-@record
-class Repository:
+class Repository(NamedTuple):
     """A stated source of packages; without an address it is the vendor's own."""
 
     at: Pointer
@@ -91,8 +88,7 @@ class Repository:
         return not self.base_url
 
 
-@record
-class Repositories:
+class Repositories(NamedTuple):
     """Where packages come from; None: from what the hosts have configured themselves."""
 
     driver: Repository | None = None

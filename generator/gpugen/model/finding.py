@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
-from gpugen.model.record import record
-
 
 class Pointer(str):
     """A place in the spec as JSON Pointer (RFC 6901), extended by ``/``."""
@@ -36,8 +34,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@record
-class Location:
+class Location(NamedTuple):
     """A place in a file; line and column count from 1."""
 
     path: str
@@ -45,8 +42,7 @@ class Location:
     column: int
 
 
-@record
-class Finding:
+class Finding(NamedTuple):
     """One fault of a spec. ``report`` adds the location that a stage does not know.
 
     at_key: the key itself is at fault, not its value. location: set only where no pointer can lead

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-from gpugen.model.record import record
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from gpugen.model.finding import Pointer
@@ -21,8 +19,7 @@ class DcgmMode(StrEnum):
     MASKED = "masked"
 
 
-@record
-class Dcgm:
+class Dcgm(NamedTuple):
     """The DCGM host engine of a pool's machines; version is empty where it is kept off."""
 
     mode: DcgmMode
@@ -30,8 +27,7 @@ class Dcgm:
     at: Pointer
 
 
-@record
-class MigService:
+class MigService(NamedTuple):
     """The package that brings the boot service, where the spec states its version."""
 
     version: str

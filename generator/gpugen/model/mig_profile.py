@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-
-from gpugen.model.record import record
+from typing import NamedTuple
 
 DOMAIN = "nvidia.com"
 EXACT_NAMES_SINCE = (0, 20, 0)  # device plugin that matches whole profile names
@@ -19,8 +18,7 @@ _DOTTED = re.compile(r"([0-9gc.]+gb)\.([A-Za-z].*)\Z")
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 
 
-@record
-class ProfileName:
+class ProfileName(NamedTuple):
     """The parts of a profile's name."""
 
     compute: int  # slices of the compute instance; equal to slices where the name omits it

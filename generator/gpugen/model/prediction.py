@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-from gpugen.model.record import record
+from typing import Any, NamedTuple
 
 
-@record
-class ResourcePrediction:
+class ResourcePrediction(NamedTuple):
     """One extended resource as a node of the pool advertises it."""
 
     name: str  # effective, e.g. nvidia.com/mig-1g.5gb.shared
     base: str  # before renaming, e.g. nvidia.com/mig-1g.5gb
-    count: int  # per node, replicas included
+    units: int  # per node, replicas included
     devices: int  # per node, before sharing
     replicas: int  # 1 where not shared
     profile: str  # MIG profile, empty for whole GPUs
 
 
-@record
-class Prediction:
+class Prediction(NamedTuple):
     """Everything about a pool that follows from GPU model, count, MIG and sharing."""
 
     resources: tuple[ResourcePrediction, ...]  # sorted by name
@@ -34,4 +30,4 @@ class Prediction:
     @property
     def capacity(self) -> dict[str, int]:
         """Effective resource name -> units per node."""
-        return {resource.name: resource.count for resource in self.resources}
+        return {resource.name: resource.units for resource in self.resources}

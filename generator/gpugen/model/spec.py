@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
-
-from gpugen.model.record import record
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from gpugen.model.access import Access, Ssh
@@ -47,8 +45,7 @@ class SharingMode(StrEnum):
     MPS = "mps"
 
 
-@record
-class Taint:
+class Taint(NamedTuple):
     """A taint that the pool's nodes carry."""
 
     key: str
@@ -57,8 +54,7 @@ class Taint:
     at: Pointer
 
 
-@record
-class MigEntry:
+class MigEntry(NamedTuple):
     """The same geometry on some GPUs of a node: profile -> instances; empty turns MIG off there."""
 
     gpus: tuple[int, ...]  # indices on the node, never "all"
@@ -66,8 +62,7 @@ class MigEntry:
     at: Pointer
 
 
-@record
-class Mig:
+class Mig(NamedTuple):
     """How the GPUs of a pool are cut."""
 
     strategy: MigStrategy
@@ -81,8 +76,7 @@ class Mig:
         return any(entry.profiles for entry in self.layout)
 
 
-@record
-class Sharing:
+class Sharing(NamedTuple):
     """Replicas per resource, under the names before renaming."""
 
     mode: SharingMode
@@ -92,8 +86,7 @@ class Sharing:
     at: Pointer
 
 
-@record
-class HostSettings:
+class HostSettings(NamedTuple):
     """What Ansible brings a pool's machines to."""
 
     os: OperatingSystem
@@ -112,8 +105,7 @@ class HostSettings:
     allow_kernel_change: bool = False
 
 
-@record
-class HostLine:
+class HostLine(NamedTuple):
     """One line of the inventory: a host, or an Ansible range of hosts that stays a range."""
 
     pattern: str
@@ -126,8 +118,7 @@ class HostLine:
     ssh: Ssh | None = None  # None: as its pool, or the cluster, states
 
 
-@record
-class NodePool:
+class NodePool(NamedTuple):
     """Hosts that are bought, labelled and configured alike."""
 
     name: str
@@ -145,8 +136,7 @@ class NodePool:
     ssh: Ssh | None = None  # None: as the cluster states
 
 
-@record
-class Kubernetes:
+class Kubernetes(NamedTuple):
     """The cluster that exists already."""
 
     version: str  # minor, e.g. "1.36"
@@ -157,8 +147,7 @@ class Kubernetes:
     at: Pointer
 
 
-@record
-class Images:
+class Images(NamedTuple):
     """Where images come from: a mirror, pull secrets, digests by component."""
 
     registry: str
@@ -168,16 +157,14 @@ class Images:
     previous_registries: tuple[str, ...] = ()  # that are being left, until the roll has ended
 
 
-@record
-class Namespaces:
+class Namespaces(NamedTuple):
     """The two namespaces of gpugen: privileged agents, restricted controllers."""
 
     agents: str
     controllers: str
 
 
-@record
-class Drain:
+class Drain(NamedTuple):
     """How the play empties a node."""
 
     timeout: str
@@ -185,16 +172,14 @@ class Drain:
     ignore_pod_disruption_budgets: bool
 
 
-@record
-class Rollout:
+class Rollout(NamedTuple):
     """How the plays go through the hosts: sizes of the batches, and whether they may interrupt."""
 
     serial: tuple[int | str, ...]  # hosts, or percent of them as "10%"; the last one repeats
     allow_disruption: bool
 
 
-@record
-class Delivery:
+class Delivery(NamedTuple):
     """What Argo CD or Flux is pointed at."""
 
     engine: str  # argocd, flux, none
@@ -206,16 +191,14 @@ class Delivery:
     at: Pointer
 
 
-@record
-class ControlPlane:
+class ControlPlane(NamedTuple):
     """The hosts of the control plane; none where nothing is to be changed on them."""
 
     hosts: tuple[HostLine, ...]
     at: Pointer
 
 
-@record
-class ClusterSpec:
+class ClusterSpec(NamedTuple):
     """One cluster, resolved: every reference found, every default filled in."""
 
     name: str

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from gpugen.model.finding import Pointer
-from gpugen.model.record import record
 
 
-@record
-class Tuning:
+class Tuning(NamedTuple):
     """Settings of GPUs, kernel and services; None or empty: what the host has is not touched."""
 
     power_limit_watts: int | None
@@ -25,8 +25,7 @@ class Tuning:
     at: Pointer
 
 
-@record
-class CudaToolkit:
+class CudaToolkit(NamedTuple):
     """Toolkits side by side, each by its major and minor; cuDNN for the default's major."""
 
     versions: tuple[str, ...]

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpugen.hosts.names import ALL_HOSTS, CONTROL_HOST, CONTROL_PLANE, pool_group
+from gpugen.model import NOTHING
 from gpugen.model.access import Ssh
 from gpugen.model.assembly import Expression
-from gpugen.model.record import NOTHING
 from gpugen.model.spec import ClusterSpec, HostLine, NodePool
 from gpugen.render import connections
 from gpugen.render.yaml_files import variables_file

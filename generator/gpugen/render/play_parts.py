@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from gpugen.hosts.names import ALL_HOSTS, CONTROL_PLANE
-from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec
 from gpugen.render.yaml_files import as_data
 
@@ -49,8 +48,7 @@ VARIABLES = {
 }
 
 
-@record
-class Settings:
+class Settings(NamedTuple):
     """All that plays take from a spec; everything else in them is our own text."""
 
     serial: tuple[int | str, ...]

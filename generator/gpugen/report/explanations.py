@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from typing import NamedTuple
 
 from gpugen import checks
 from gpugen.checks import fleet
 from gpugen.model.finding import Severity
-from gpugen.model.record import record
 
 WARNINGS = fleet.WARNINGS | {  # of the stages; whatever else they find stops the run
     *("output-without-spec", "output-foreign", "folder-without-spec"),
@@ -62,8 +62,7 @@ _OF_NAMES = {
 }
 
 
-@record
-class Explanation:
+class Explanation(NamedTuple):
     """What is to say of the findings with one id; tags: its numbers in lists of others."""
 
     text: str

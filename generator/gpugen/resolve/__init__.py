@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from gpugen import assets, components
 from gpugen.catalog import Catalog, UnknownRow
@@ -19,7 +19,6 @@ from gpugen.hosts.places import DEFAULTS, below, missing_host_settings
 from gpugen.model.catalog import Distribution, DriverBranch, GpuModel
 from gpugen.model.driver import Driver, DriverMethod
 from gpugen.model.finding import MOST_OF_A_KIND, ROOT, Finding, Pointer
-from gpugen.model.record import record, replaced
 from gpugen.model.spec import ClusterSpec, HostSettings, Kubernetes, Namespaces, NodePool, Taint
 from gpugen.resolve import hosts as host_lines
 from gpugen.resolve import translation
@@ -50,8 +49,7 @@ def resolve(
     return (None if found else spec), found
 
 
-@record
-class _Resolver:
+class _Resolver(NamedTuple):
     """One run over one spec; collects what it does not find."""
 
     stated: Mapping[str, Any]  # as the user wrote it
@@ -91,7 +89,7 @@ class _Resolver:
             stated=self.stated,
             at=ROOT,
         )
-        return replaced(spec, options=_options(spec, data["components"]))
+        return spec._replace(options=_options(spec, data["components"]))
 
     def _row(self, find: Callable[[Any], T], key: object, at: Pointer) -> T | None:
         """Look a name up; what is not found becomes a finding with near names, a hundred times."""

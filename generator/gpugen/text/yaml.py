@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
-
-from gpugen.model.record import record
+from typing import Any, NamedTuple
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*\Z")
 _NOT_WORDS = frozenset(
@@ -34,8 +32,7 @@ _NOT_WORDS = frozenset(
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 
 
-@record
-class Unsafe:
+class Unsafe(NamedTuple):
     """A mapping or a sequence in which Ansible must take every string for data.
 
     Written with the tag ``!unsafe``. A string alone cannot be: behind the tag Ansible reads even a

@@ -169,7 +169,7 @@ def _commit(
         _refuse(place, survey.blocked, "--force takes them over; see them first with --diff")
     try:
         if wanted is not None and survey.is_fresh:
-            commit_fresh(lock, cluster, wanted, state.index.to_bytes())
+            commit_fresh(lock, cluster, wanted, state.after.to_bytes())
         else:
             commit_changes(lock, cluster, state, wanted)
             lock.clear_stage()

@@ -49,7 +49,7 @@ def commit_changes(
         with files.named(path):
             files.create(f"new-{number}", content[path], stage)
     if wanted is not None and survey.index:
-        files.create("new-index", state.index.to_bytes(), stage)
+        files.create("new-index", state.after.to_bytes(), stage)
     try:
         _write_journal(lock, cluster, state)
         with files.folder(cluster, lock.out) as root, held():
@@ -78,7 +78,7 @@ def _write_journal(lock: Lock, cluster: str, state: State) -> None:
     """Note which content will be ours, so that a killed commit can be told from an edit."""
     ours = {path: list(hashes) for path, hashes in state.journal.items()}
     for path in state.survey.put:
-        ours.setdefault(path, []).append(state.index.files[path])
+        ours.setdefault(path, []).append(state.after.files[path])
     if ours:
         with files.named(f"{lock.place}/{journal.JOURNALS}"):
             journal.write(lock.state, lock.stage(), cluster, ours)

@@ -6,10 +6,9 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from json.encoder import encode_basestring_ascii as quoted
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpugen.errors import GpugenError
-from gpugen.model.record import record
 from gpugen.write import files
 
 INDEX = ".gpugen.json"
@@ -20,8 +19,7 @@ _FORBIDDEN = frozenset(("", ".", "..", ".git"))  # steps of a path, in lower cas
 _DEEPEST, _LONGEST = 32, 256  # steps of a path, characters of a step; no rendered path comes near
 
 
-@record
-class Index:
+class Index(NamedTuple):
     """What ``.gpugen.json`` says. files: path -> SHA-256; inputs: digest of all that was read."""
 
     spec: str

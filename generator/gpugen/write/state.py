@@ -7,24 +7,23 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from gpugen.errors import NotOursError
-from gpugen.model.record import record
 from gpugen.write import files, journal
 from gpugen.write.index import INDEX, Index, index_of, sha256
 from gpugen.write.lock import STATE
 from gpugen.write.survey import Change, Kind, Survey, survey_folder, survey_new
 
 
-@record
-class State:
-    """A folder that was looked at. index: what the index shall be; before: what it says now.
+class State(NamedTuple):
+    """A folder that was looked at. after: what the index shall be; before: what it says now.
 
     journal: path -> hashes that a killed commit may have left, which are ours too.
     """
 
     survey: Survey
-    index: Index
+    after: Index
     before: Index | None
     journal: Mapping[str, list[str]]
 

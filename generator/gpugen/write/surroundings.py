@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from typing import NamedTuple
 
-from gpugen.model.record import record
 from gpugen.write import files, journal
 from gpugen.write.index import INDEX
 from gpugen.write.lock import IGNORED, STAGE, STATE
@@ -15,8 +15,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]*\Z")  # of a cluster; stands in commands 
 _OF_STATE = frozenset(("lock", STAGE, journal.JOURNALS))
 
 
-@record
-class Surroundings:
+class Surroundings(NamedTuple):
     """orphans: folders with our index that are no cluster; foreign: folders end in ``/``."""
 
     orphans: tuple[str, ...]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from gpugen.write import files
 from gpugen.write.files import Stamp
@@ -25,8 +26,7 @@ class Kind(StrEnum):
     MODE = "mode"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Change:
+class Change(NamedTuple):
     """One difference. path: relative to the cluster's folder, a folder ends in ``/``."""
 
     path: str

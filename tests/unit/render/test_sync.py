@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from gpugen.model import NOTHING
 from gpugen.model.assembly import KubeObject, Wave
-from gpugen.model.record import NOTHING
 from gpugen.model.tree import Tree
 from gpugen.render.sync import delivery_annotations, render_sync
 from support.specs import resolved

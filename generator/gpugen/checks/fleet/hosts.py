@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from gpugen.checks.fleet.members import Member
 from gpugen.hosts.addresses import parsed, target
 from gpugen.model.access import Ssh
 from gpugen.model.finding import ROOT, Finding
-from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec, HostLine
 
 MOST = 500_000  # hosts of all specs of one run
 SHORT = "short"  # key of a name without a domain, which may mean two machines
 
 
-@record
-class _Owner:
+class _Owner(NamedTuple):
     """Who named a host first. address: as stated, normalised; empty where none is.
 
     way: port and jump hosts.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from gpugen.load import Document
 from gpugen.model.finding import Pointer
-from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec
 
 
-@record
-class Member:
+class Member(NamedTuple):
     """A cluster of the fleet; number: of its outcome."""
 
     number: int

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from gpugen.catalog import Catalog
 from gpugen.catalog.packages import fetch_command, vendor_sources
 from gpugen.model.catalog import DriverBranch, GpuModel
-from gpugen.model.record import record
 from gpugen.text.versions import parts
 
 SYSTEM = "ubuntu-24.04"
@@ -22,14 +22,13 @@ INSTALLING = {  # files that have gpugen installed
 }
 
 
-@record
-class Starter:
+class Starter(NamedTuple):
     """What the templates receive."""
 
     cluster: str
     pool: str
     model: str
-    count: int
+    gpu_count: int
     hosts: str
     release: str
     kubernetes: str
@@ -50,7 +49,7 @@ def starter(
         cluster=cluster,
         pool=model.partition("-")[0],
         model=model,
-        count=count,
+        gpu_count=count,
         hosts=hosts,
         release=catalog.ids("releases")[-1],
         kubernetes=minors[-2],  # the newest is seldom what clusters run

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from gpugen.model.catalog import MigGeometry, MigProfile
 from gpugen.model.mig_profile import meant_profile
-from gpugen.model.record import record
 
 Layout: TypeAlias = Mapping[str, int]  # profile -> instances, each >= 1
 
@@ -24,8 +23,7 @@ class RefusalCode(StrEnum):
     PLACEMENT = "placement"
 
 
-@record
-class Instance:
+class Instance(NamedTuple):
     """A GPU instance and where it lies, in placement units."""
 
     profile: str
@@ -33,15 +31,13 @@ class Instance:
     size: int
 
 
-@record
-class Placement:
+class Placement(NamedTuple):
     """Where every instance of a layout can lie; larger ones first, as mig-parted makes them."""
 
     instances: tuple[Instance, ...]
 
 
-@record
-class Refusal:
+class Refusal(NamedTuple):
     """Why a layout does not fit: a code, and a sentence with the numbers."""
 
     code: RefusalCode

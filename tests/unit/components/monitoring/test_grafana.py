@@ -127,7 +127,7 @@ def test_predicted_numbers_stand_beside_observed_ones() -> None:
     for title, (one, resource) in wanted.items():
         predicted, allocatable, requested = (target["expr"] for target in graphs[title])
         hosts = sum(ranges.count(line.pattern) for line in one.hosts)
-        assert f'vector({hosts * resource.count}), "pool", "{one.name}"' in predicted
+        assert f'vector({hosts * resource.units}), "pool", "{one.name}"' in predicted
         assert f'kube_node_status_allocatable{{resource="{title}"}}' in allocatable
         assert f'kube_pod_container_resource_requests{{resource="{title}"}}' in requested
 

@@ -183,7 +183,7 @@ def test_zeros_per_pod_are_dropped_on_shared_pools() -> None:
 def test_rules_compare_with_the_prediction() -> None:
     spec = watched({"mode": "static"}, *KINDS)
     for one in spec.pools:
-        expected = {r.name: r.count for r in one.prediction.resources}
+        expected = {r.name: r.units for r in one.prediction.resources}
         found = rules(spec, one.name)["GpuAllocatableBelowSpec"]
         assert {r["labels"]["resource"] for r in found} == set(expected)
         for rule in found:

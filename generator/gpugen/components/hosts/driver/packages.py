@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpugen.catalog import reading
 from gpugen.model.catalog import DriverBranch
 from gpugen.model.driver import DriverMethod
-from gpugen.model.record import record
 from gpugen.model.spec import NodePool
 
 OLDEST, NEWEST = 0, 100_000  # branches, where a row leaves its end open
@@ -22,8 +21,7 @@ class UnknownPackagesError(LookupError):
     """The catalogue knows no package names for this; the text says for what."""
 
 
-@record
-class Names:
+class Names(NamedTuple):
     """Package names of one pool.
 
     driver, fabric: at the driver's exact version; fabric only where NVSwitches are found. nvlink5:

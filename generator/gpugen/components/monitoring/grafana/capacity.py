@@ -70,7 +70,7 @@ def _units(spec: ClusterSpec) -> Iterator[tuple[tuple[str, str], int]]:
     for pool in spec.pools:
         for resource in pool.prediction.resources:
             name = metrics.state_name(resource.name)
-            yield (pool.name, name), _host_count(pool) * resource.count
+            yield (pool.name, name), _host_count(pool) * resource.units
 
 
 def _host_count(pool: NodePool) -> int:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpugen.gpu import metrics
-from gpugen.model.record import record
 
 ALLOW_LIST = f"--metric-labels-allowlist=nodes=[{','.join(metrics.NODE_LABELS)}]"
 """The option of kube-state-metrics without which no rule finds a node."""
@@ -21,8 +20,7 @@ class Level(StrEnum):
     INFO = "info"
 
 
-@record
-class Alert:
+class Alert(NamedTuple):
     """A rule before it is spelled. Texts may hold Prometheus' own templates.
 
     lasts: how long the expression must hold; empty fires at once. labels: what the series do not

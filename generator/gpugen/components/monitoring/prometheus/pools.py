@@ -126,9 +126,9 @@ def _allocatable(pool: NodePool) -> Iterator[Alert]:
         yield Alert(
             "GpuAllocatableBelowSpec",
             Level.CRITICAL,
-            f"(\n{units}\nor {nodes} * 0\n) < {resource.count}{unless}",
+            f"(\n{units}\nor {nodes} * 0\n) < {resource.units}{unless}",
             "15m",
-            f"{_NODE} offers {{{{ $value }}}} of {resource.count} {resource.name}",
+            f"{_NODE} offers {{{{ $value }}}} of {resource.units} {resource.name}",
             "The spec predicts more than the kubelet has: GPUs are unhealthy or gone, MIG is cut "
             "otherwise, or the device plugin does not run.",
             f"Look at the device plugin's log on {_NODE}, then at the GPUs with nvidia-smi.",
@@ -137,9 +137,9 @@ def _allocatable(pool: NodePool) -> Iterator[Alert]:
         yield Alert(
             "GpuAllocatableAboveSpec",
             Level.WARNING,
-            f"(\n{units}\n) > {resource.count}{unless}",
+            f"(\n{units}\n) > {resource.units}{unless}",
             "30m",
-            f"{_NODE} offers {{{{ $value }}}} {resource.name}, the spec says {resource.count}",
+            f"{_NODE} offers {{{{ $value }}}} {resource.name}, the spec says {resource.units}",
             "The node has other boards than the spec, is cut or shared otherwise, or a second "
             "device plugin runs there.",
             "Correct the spec, or find who else advertises nvidia.com/* on the node.",

@@ -7,9 +7,10 @@ every cluster and option by it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from gpugen.catalog import reading
 from gpugen.gpu.prediction import MPS_ROOT
-from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec
 
 ADMIN = ("SYS_ADMIN",)
@@ -37,8 +38,7 @@ _OF_EXPORTER = (
 _SEEN_BY_WORKER = ("/boot", "/etc/os-release", "/lib", "/proc/swaps", "/sys", "/usr/lib")
 
 
-@record
-class AgentRights:
+class AgentRights(NamedTuple):
     """The most that the pods of one agent have.
 
     image: the component whose image it runs. commands: of its containers, joined by blanks; empty

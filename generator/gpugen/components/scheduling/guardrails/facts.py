@@ -7,6 +7,7 @@ knows its one name and a component of ours sets it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from gpugen import kube
 from gpugen.checks.mig_names import LABEL_LIMIT
@@ -14,7 +15,6 @@ from gpugen.components import Options
 from gpugen.gpu.mig import resource_name
 from gpugen.gpu.prediction import SHARED_SUFFIX
 from gpugen.kube.scheduling import completes
-from gpugen.model.record import record
 from gpugen.model.spec import ClusterSpec, NodePool, SharingMode, Taint
 
 PRODUCT = "nvidia.com/gpu.product"
@@ -23,8 +23,7 @@ KEEPS_PODS_AWAY = ("NoSchedule", "NoExecute")
 NAMED_POOLS, NAMED_RESOURCES = 6, 12  # a warning header has room for about 4000 characters
 
 
-@record
-class PoolFacts:
+class PoolFacts(NamedTuple):
     """One pool as a pod meets it."""
 
     name: str
@@ -36,8 +35,7 @@ class PoolFacts:
     taints: tuple[Taint, ...]  # those that keep pods away
 
 
-@record
-class DeviceVariable:
+class DeviceVariable(NamedTuple):
     """Which containers NVIDIA_VISIBLE_DEVICES gives GPUs that the device plugin has not allotted.
 
     Only the NVIDIA runtime reads it. needs_class: a pod gets that runtime by its class alone, as by
@@ -53,8 +51,7 @@ class DeviceVariable:
     is_refused: bool
 
 
-@record
-class Facts:
+class Facts(NamedTuple):
     """The cluster, and names of resources that pods take for others."""
 
     cluster: str
@@ -119,7 +116,7 @@ def _pool(spec: ClusterSpec, pool: NodePool, others: tuple[str, ...]) -> PoolFac
     refuses = pool.sharing.mode is SharingMode.MPS or pool.sharing.fail_requests_greater_than_one
     return PoolFacts(
         name=pool.name,
-        units={r.name: r.count for r in resources},
+        units={r.name: r.units for r in resources},
         single=shares if refuses else (),
         shares=shares,
         instances=tuple(r.name for r in resources if r.profile),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from gpugen.components.scheduling.guardrails import cel
 from gpugen.components.scheduling.guardrails.facts import NAMED_POOLS, Facts
-from gpugen.model.record import record
 
 IS_POD, IS_TEMPLATE = "request.kind.kind == 'Pod'", "request.kind.kind != 'Pod'"
 # A gated pod may yet be given tolerations, a bound one has passed the scheduler.
@@ -15,8 +15,7 @@ MAY_CHANGE = "(has(variables.pod.schedulingGates) || has(variables.pod.nodeName)
 IS_SUSPENDED = "dyn(object).spec.?suspend.orValue(false)"
 
 
-@record
-class Rule:
+class Rule(NamedTuple):
     """One thing that is judged. expression: true where all is well; message: CEL text."""
 
     id: str
