@@ -1,6 +1,7 @@
-"""The generated parts of docs/reference/: fields of the spec, findings, help of the commands.
+"""The generated parts of docs/: fields of the spec, findings, help of the commands, pictures.
 
     python tests/tools/reference.py           # rewrites docs/reference/{spec,checks,commands}.md
+                                              # and docs/pictures/
     python tests/tools/reference.py --check   # exits 1 where one is stale, and names it
 
 What stands above the mark in a page is written by hand and kept.
@@ -9,7 +10,7 @@ What stands above the mark in a page is written by hand and kept.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from gpugen.report.explanations import Explanation, findings
 ROOT = Path(__file__).parents[2]
 
 DOCS = ROOT / "docs" / "reference"
+PICTURES = ROOT / "docs" / "pictures"
 CASES = ROOT / "tests" / "checks"
 MARK = "<!-- From here on written by tests/tools/reference.py; change the code, not this. -->\n"
 GENERIC = ("resources", "annotations")  # alike in every component
@@ -143,14 +145,31 @@ def page(name: str) -> str:
     return f"{head}{MARK}{PAGES[name]()}"
 
 
+def pictures() -> dict[str, Callable[[], str]]:
+    """Return the pictures by file name; as a script, this file is not in their package."""
+    if str(ROOT / "tests") not in sys.path:
+        sys.path.insert(0, str(ROOT / "tests"))
+    from tools.pictures import PICTURES
+
+    return PICTURES
+
+
 def main_program(arguments: list[str]) -> int:
-    """Rewrite the pages, or compare them."""
-    stale = [name for name in PAGES if (DOCS / name).read_text("utf-8") != page(name)]
-    for name in stale:
-        print(f"docs/reference/{name}: {'stale' if '--check' in arguments else 'rewritten'}")
+    """Rewrite the pages and pictures, or compare them."""
+    current = {DOCS / name: page(name) for name in PAGES}
+    current |= {PICTURES / name: draw() for name, draw in pictures().items()}
+    stale = [path for path in current if not _has(path, current[path])]
+    for path in stale:
+        name = path.relative_to(ROOT).as_posix()
+        print(f"{name}: {'stale' if '--check' in arguments else 'rewritten'}")
         if "--check" not in arguments:
-            (DOCS / name).write_text(page(name), "utf-8")
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(current[path], "utf-8")
     return 1 if stale and "--check" in arguments else 0
+
+
+def _has(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_text("utf-8") == text
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import click
 import pytest
@@ -19,6 +20,7 @@ from gpugen.validate import validate
 from gpugen.workspace import Workspace
 from support.documents import PAGES, ROOT, agrees, blocks, named_blocks, prose, text_of
 from tools import reference
+from tools.pictures import PICTURES
 
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -107,6 +109,30 @@ def test_shown_commands_and_options_exist(name: str) -> None:
 def test_generated_pages_are_current(name: str) -> None:
     stale = text_of(f"docs/reference/{name}") != reference.page(name)
     assert not stale, "run: python tests/tools/reference.py"
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_are_current(name: str) -> None:
+    stale = text_of(f"docs/pictures/{name}") != PICTURES[name]()
+    assert not stale, "run: python tests/tools/reference.py"
+
+
+def test_pictures_are_drawn_and_shown() -> None:
+    """No picture without a script, none that no page shows, and each can be heard."""
+    shown = {
+        Path(target).name
+        for name in NAMES
+        for target in LINK.findall(prose(name))
+        if target.endswith(".svg")
+    }
+    files = {path.name for path in (ROOT / "docs/pictures").iterdir()}
+    assert files == set(PICTURES) == shown
+    for name in PICTURES:
+        root = ElementTree.fromstring(text_of(f"docs/pictures/{name}"))
+        names = [element.tag.rpartition("}")[2] for element in root]
+        assert names[:2] == ["title", "desc"]
+        assert not {"script", "image", "a", "foreignObject"} & set(names)
+        assert "prefers-color-scheme: dark" in text_of(f"docs/pictures/{name}")
 
 
 @pytest.mark.parametrize("name", NAMES)

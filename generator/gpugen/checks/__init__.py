@@ -1,4 +1,4 @@
-"""Cross-checks: what a schema cannot say about a spec whose names are all known."""
+"""Stage 4: cross-checks, what a schema cannot say about a spec whose names are all known."""
 
 from __future__ import annotations
 
