@@ -8,15 +8,23 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from support.cases import Cases
 from support.upstream import crd, golang, programs
 from support.upstream import crds as crd_sets
 from support.upstream.table import Group, table
 
-# Time limits belong to benchmarks; in CI the same examples are drawn every time.
-settings.register_profile("gpugen", deadline=None, derandomize="CI" in os.environ)
+# Everybody draws the same examples, every time; `sh tests/draw` draws new ones. Time limits belong
+# to benchmarks, and how slowly examples are drawn says how busy a machine is.
+UNTIMED = settings(
+    deadline=None,
+    suppress_health_check=[
+        *(HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
+    ],
+)
+settings.register_profile("gpugen", UNTIMED, derandomize=True)
+settings.register_profile("draw", UNTIMED, database=None, print_blob=True)
 settings.load_profile("gpugen")
 
 HOW = "python tests/support/upstream/build.py"

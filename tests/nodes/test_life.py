@@ -2,14 +2,12 @@
 
 Each step is run once and keeps what it saw; a test asks for its step, which asks for those before.
 Rules: GEN-04, GEN-05, GEN-10, DRV-02, DRV-04, DRV-13 to DRV-16, DRV-22, DRV-23, CTK-01, CTK-21.
-GPUGEN_LAB_SEED sets the moment at which a play is killed; a failure tells the one that led to it.
+GPUGEN_LAB_SEED sets the moment at which a play is killed; a failure names it.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import random
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ import pytest
 
 from support.lab.nodes.machine import Machine
 from support.lab.nodes.node import Node
-from support.lab.nodes.plays import ALL_AT_ONCE, REBOOT, Checkout, Run, spec
+from support.lab.nodes.plays import ALL_AT_ONCE, REBOOT, SEED, Checkout, Run, spec
 from support.lab.nodes.room import Room
 
 pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
@@ -41,7 +39,6 @@ DRIVER = (
 FABRIC = ("nvidia-fabricmanager", "libnvidia-nscq")  # where there are switches
 ALLOWED = {**ALL_AT_ONCE, **REBOOT}
 REMOVE = {**ALLOWED, "gpugen_remove": True}
-SEED = int(os.environ.get("GPUGEN_LAB_SEED") or random.SystemRandom().randrange(10**6))
 PLAIN, KUBE = "plain", "kube"  # a host with switches, and one whose kubelet runs
 # What Debian's installer writes where somebody chose German; sshd hands it on, and apt follows.
 GERMAN = {"etc/default/locale": 'LANG=de_DE.UTF-8\nLANGUAGE="de_DE:de"\n'}
@@ -187,9 +184,7 @@ class Life:
         """Another upgrade, killed while it changes the host."""
         assert self.downgraded
         self.render(NEW, NEW_TOOLKIT)
-        last = self.upgraded.run[PLAIN]
-        moment = random.Random(SEED).randint(last.first_write, last.module_runs)
-        return self.step(*ONE, extra=ALLOWED, kill_at=moment)
+        return self.step(*ONE, extra=ALLOWED, kill_at=self.upgraded.run[PLAIN].moment)
 
     @cached_property
     def healed(self) -> Step:

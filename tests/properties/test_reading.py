@@ -76,7 +76,7 @@ def places(node: Any, marks: Marks, pointer: str = "") -> dict[str, tuple[int, i
     return found
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=700)
 @given(TEXTS)
 @example("a: 1\n- b\n")
 @example("a:\n- b\nc: 1\n")
@@ -97,7 +97,7 @@ def test_what_the_plain_reader_takes_the_careful_one_reads_alike(text: str) -> N
     assert careful.marks[ROOT_MARK] == marks[ROOT_MARK]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(TEXTS)
 @example("a: 1.5\nb: [NO, {c: 010}]\nd: NO\n")
 def test_doubtful_values_are_the_same_to_both_readers(text: str) -> None:
@@ -113,7 +113,7 @@ def test_doubtful_values_are_the_same_to_both_readers(text: str) -> None:
     assert findings or carefully(text).faults.found == plain.found
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(TEXTS)
 def test_what_is_accepted_means_the_same_to_another_loader(text: str) -> None:
     source = Source(Path("cluster.yaml"), text.encode())
@@ -121,7 +121,7 @@ def test_what_is_accepted_means_the_same_to_another_loader(text: str) -> None:
         assert YAML(typ="safe", pure=True).load(text) == source.data
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=700)
 @given(
     st.one_of(
         st.binary(max_size=200),
@@ -155,7 +155,7 @@ PLAIN_DATA = st.recursive(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.dictionaries(st.text("abcdef", min_size=1), PLAIN_DATA, min_size=1, max_size=4))
 def test_what_gpugen_writes_it_reads_back(data: dict[str, Any]) -> None:
     source = Source(Path("cluster.yaml"), to_yaml(data).encode())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
@@ -26,7 +26,6 @@ from support.commands import Answer, gpugen
 from support.rich import RICH, catalog, judged
 from support.strategies import ANY, hosts_of, spec, specs
 
-SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 PIECES = ["{", "}", "[", "]", ":", ": ", ",", "- ", "\n", "  ", "\t", "#", "&a ", "*a", "!x ", "'"]
 PIECES += ['"', "|", ">", "%", "@", "`", "null", "NO", "1.30", "{{ x }}", "<<: ", "---\n", "\u00a0"]
 
@@ -43,7 +42,7 @@ def shuffled(value: Any, order: random.Random) -> Any:
 
 
 @given(specs(), st.randoms(use_true_random=False))
-@settings(max_examples=25, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=25)
 def test_a_valid_spec_is_accepted_and_rendered(data: dict[str, Any], order: random.Random) -> None:
     before = copy.deepcopy(data)
     tree, findings = judged(data)
@@ -56,7 +55,7 @@ def test_a_valid_spec_is_accepted_and_rendered(data: dict[str, Any], order: rand
 
 
 @given(specs())
-@settings(max_examples=8, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=8)
 def test_every_object_of_a_valid_spec_is_one_of_the_api(data: dict[str, Any]) -> None:
     resolved, _ = resolve(data, catalog(), "inventories/drawn/cluster.yaml")
     assert resolved is not None
@@ -130,7 +129,7 @@ def broken(draw: DrawFn) -> dict[str, Any]:
 
 
 @given(broken())
-@settings(max_examples=120, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=120)
 def test_a_broken_spec_is_explained(folder: Path, data: dict[str, Any]) -> None:
     explained(folder, to_yaml(data).encode("utf-8", "surrogatepass"))
 
@@ -143,7 +142,7 @@ def test_a_broken_spec_is_explained(folder: Path, data: dict[str, Any]) -> None:
         max_size=3,
     ),
 )
-@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=200)
 def test_a_broken_file_is_explained(
     folder: Path, cluster: str, edits: list[tuple[int, int, str]]
 ) -> None:
@@ -156,7 +155,7 @@ def test_a_broken_file_is_explained(
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_bytes_are_explained(folder: Path, raw: bytes) -> None:
     explained(folder, raw)
 

@@ -93,7 +93,7 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
     return spec
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(mutated())
 def test_both_engines_give_one_verdict(spec: dict[str, Any]) -> None:
     verdict = native_verdict()
@@ -103,7 +103,7 @@ def test_both_engines_give_one_verdict(spec: dict[str, Any]) -> None:
     assert (validate(spec) == []) == is_valid
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(mutated())
 def test_findings_are_few_and_lead_somewhere(spec: dict[str, Any]) -> None:
     found = validate(spec)

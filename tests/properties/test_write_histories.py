@@ -133,7 +133,7 @@ def _folder() -> Iterator[Path]:
         yield Path(name)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(STEPS, min_size=2, max_size=9))
 def test_no_history_loses_a_byte(steps: list[Edit | Render]) -> None:
     with _folder() as root:
@@ -155,7 +155,7 @@ def test_no_history_loses_a_byte(steps: list[Edit | Render]) -> None:
             assert not out.exists() or set(names(out)) <= {"lab"}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(contents(), contents(), st.lists(st.sampled_from(PATHS), max_size=3))
 def test_force_keeps_what_is_not_in_the_way(
     first: dict[str, str], second: dict[str, str], edited: list[str]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -72,6 +72,8 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
+@example("0\n")  # a whole document: nothing above it gives an indent
+@example("---\na: 1\n")
 def test_read_back(value: Any) -> None:
     text = to_yaml(value)
     assert text.endswith("\n")

@@ -104,9 +104,6 @@ NOT_EVEN_NAMED = case(
 
 @settings(
     max_examples=100,
-    derandomize=True,
-    deadline=None,
-    database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @example(data=COMPUTE_INSTANCES)

@@ -57,7 +57,7 @@ def to_yaml(value: object) -> str:
     elif isinstance(value, Sequence) and not isinstance(value, str) and value:
         _sequence(value, "", lines)
     else:
-        lines.append(_leaf(value, ""))
+        lines.append(_leaf(value, "  "))
     lines.append("")
     return "\n".join(lines)
 

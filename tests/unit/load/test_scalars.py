@@ -73,7 +73,7 @@ def new_reader(text: str) -> Any:
 NUMBERISH = st.text("0123456789+-.:_eExXoObBnNfFaAiIyYtT", min_size=1, max_size=7)
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=2000)
 @given(NUMBERISH)
 @example("0.")
 @example("1_")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -24,6 +25,7 @@ DOMAIN = "lab.example"
 CALLBACKS = Path(__file__).parent / "callbacks"
 PATIENCE = 400  # seconds for a play; the machine may be shared
 ALL_AT_ONCE = {"gpugen_serial": "100%"}
+SEED = int(os.environ.get("GPUGEN_LAB_SEED", "20261122"))  # `sh tests/draw` sets new ones
 REBOOT = {"gpugen_allow_disruption": True}  # the word that lets a play interrupt a host
 
 
@@ -45,6 +47,11 @@ class HostRun:
     def module_runs(self) -> int:
         """Starts of a module, on the host or for it."""
         return sum(self.modules.values())
+
+    @property
+    def moment(self) -> int:
+        """A number of starts between the first write and the end, drawn from the seed."""
+        return random.Random(SEED).randint(self.first_write, self.module_runs)
 
 
 @dataclass(frozen=True, slots=True)
