@@ -36,6 +36,7 @@ from gpugen.kube.rbac import (
     service_account,
 )
 from gpugen.kube.workloads import (
+    Agent,
     deployment,
     node_agent,
     pod_spec,
@@ -52,6 +53,7 @@ __all__ = [
     "OWNER_LABEL",
     "POOL_LABEL",
     "RUNTIME_CLASS",
+    "Agent",
     "checksum",
     "cluster_role",
     "cluster_role_binding",

@@ -7,7 +7,7 @@ they never depend on an option. Further labels stand on the pod template only.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpugen.kube.objects import (
     CHECKSUM,
@@ -22,77 +22,78 @@ from gpugen.model.assembly import KubeObject
 from gpugen.model.spec import ClusterSpec, NodePool
 
 
-def node_agent(
-    name: str,
-    spec: ClusterSpec,
-    pool: NodePool | None,
-    *,
-    containers: Sequence[dict[str, Any]],
-    init_containers: Sequence[dict[str, Any]] = (),
-    volumes: Sequence[dict[str, Any]] = (),
-    service_account: str = "",
-    app: str = "",
-    host_pid: bool = False,
-    host_ipc: bool = False,
-    host_network: bool = False,
-    runtime_class: bool = False,
-    checksum: str = "",
-    extra_node_selector: Mapping[str, str] = NOTHING,
-    pod_labels: Mapping[str, str] = NOTHING,
-    annotations: Mapping[str, str] = NOTHING,
-    priority: str = "system-node-critical",
-    termination_grace_seconds: int | None = None,
-    max_unavailable: str = "10%",
-) -> KubeObject:
-    """Return the DaemonSet ``<name>-<pool>``, which runs on the pool's nodes whatever their taints.
+class Agent(NamedTuple):
+    """An agent of ours, ``<name>-<pool>``, which runs on the pool's nodes whatever their taints.
 
     pool: None for the one agent that runs on the nodes of every pool, ``<name>``.
     app: value of the pod label ``app`` by which the MIG manager waits for the agent.
     extra_node_selector: labels besides ``gpugen/pool`` by which the MIG manager pauses it.
     """
-    pool_label = {POOL_LABEL: pool.name} if pool else {}
-    selector = {NAME_LABEL: name, **pool_label}
-    pod = pod_spec(
-        spec,
-        containers=containers,
-        init_containers=init_containers,
-        volumes=volumes,
-        service_account=service_account,
-        priority=priority,
-    )
-    if pool:
-        pod["nodeSelector"] = {**pool_label, **extra_node_selector}
-    else:
-        pod["affinity"] = _on_any_pool()
-    pod["tolerations"] = [{"operator": "Exists"}]
-    if host_pid:
-        pod["hostPID"] = True
-    if host_ipc:
-        pod["hostIPC"] = True
-    if host_network:
-        pod["hostNetwork"] = True
-    if runtime_class:
-        pod["runtimeClassName"] = RUNTIME_CLASS
-    if termination_grace_seconds is not None:
-        pod["terminationGracePeriodSeconds"] = termination_grace_seconds
-    labels = {**selector, **({"app": app} if app else {}), **pod_labels, **OWNED}
+
+    name: str
+    pool: NodePool | None
+    containers: Sequence[dict[str, Any]]
+    init_containers: Sequence[dict[str, Any]] = ()
+    volumes: Sequence[dict[str, Any]] = ()
+    service_account: str = ""
+    app: str = ""
+    host_pid: bool = False
+    host_ipc: bool = False
+    host_network: bool = False
+    runtime_class: bool = False
+    checksum: str = ""
+    extra_node_selector: Mapping[str, str] = NOTHING
+    annotations: Mapping[str, str] = NOTHING
+    max_unavailable: int | str = "10%"
+
+
+def node_agent(spec: ClusterSpec, agent: Agent) -> KubeObject:
+    """Return the DaemonSet of an agent."""
+    pool_label = {POOL_LABEL: agent.pool.name} if agent.pool else {}
+    selector = {NAME_LABEL: agent.name, **pool_label}
+    labels = {**selector, **({"app": agent.app} if agent.app else {}), **OWNED}
+    name = f"{agent.name}-{agent.pool.name}" if agent.pool else agent.name
+    allowed = whole_or_percent(str(agent.max_unavailable))
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
-        "metadata": metadata(
-            f"{name}-{pool.name}" if pool else name,
-            namespace=spec.namespaces.agents,
-            labels=selector,
-        ),
+        "metadata": metadata(name, namespace=spec.namespaces.agents, labels=selector),
         "spec": {
             "selector": {"matchLabels": selector},
             "updateStrategy": {
                 "type": "RollingUpdate",
-                "rollingUpdate": {"maxUnavailable": whole_or_percent(max_unavailable)},
+                "rollingUpdate": {"maxUnavailable": allowed},
             },
-            "template": _template(labels, checksum, annotations, pod),
+            "template": _template(
+                labels, agent.checksum, agent.annotations, _agent_pod(spec, agent)
+            ),
         },
     }
+
+
+def _agent_pod(spec: ClusterSpec, agent: Agent) -> dict[str, Any]:
+    pod = pod_spec(
+        spec,
+        containers=agent.containers,
+        init_containers=agent.init_containers,
+        volumes=agent.volumes,
+        service_account=agent.service_account,
+        priority="system-node-critical",
+    )
+    if agent.pool:
+        pod["nodeSelector"] = {POOL_LABEL: agent.pool.name, **agent.extra_node_selector}
+    else:
+        pod["affinity"] = _on_any_pool()
+    pod["tolerations"] = [{"operator": "Exists"}]
+    spaces = {
+        "hostPID": agent.host_pid,
+        "hostIPC": agent.host_ipc,
+        "hostNetwork": agent.host_network,
+    }
+    pod |= {key: True for key, is_shared in spaces.items() if is_shared}
+    if agent.runtime_class:
+        pod["runtimeClassName"] = RUNTIME_CLASS
+    return pod
 
 
 def _on_any_pool() -> dict[str, Any]:
@@ -110,7 +111,6 @@ def deployment(
     service_account: str = "",
     replicas: int = 1,
     checksum: str = "",
-    pod_labels: Mapping[str, str] = NOTHING,
     annotations: Mapping[str, str] = NOTHING,
     priority: str = "",
     tolerations: Sequence[dict[str, Any]] = (),
@@ -129,7 +129,7 @@ def deployment(
         pod["tolerations"] = list(tolerations)
     if affinity:
         pod["affinity"] = dict(affinity)
-    labels = {**selector, **pod_labels, **OWNED}
+    labels = {**selector, **OWNED}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

@@ -68,18 +68,20 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
         **kube.resources(spec, options["resources"], "10m", "32Mi"),
     }
     daemon_set = kube.node_agent(
-        NAME,
         spec,
-        pool,
-        containers=[container],
-        volumes=[config.volume, kube.host_path("host-sys", "/sys", "Directory")],
-        service_account=NAME,
-        app=NAME if gpu_access.is_paused_for_mig(pool) else "",
-        runtime_class=True,
-        checksum=config.checksum,
-        extra_node_selector=gpu_access.pause_label(pool, NAME),
-        annotations=options["annotations"],
-        max_unavailable=str(options["maxUnavailable"]),
+        kube.Agent(
+            NAME,
+            pool,
+            containers=[container],
+            volumes=[config.volume, kube.host_path("host-sys", "/sys", "Directory")],
+            service_account=NAME,
+            app=NAME if gpu_access.is_paused_for_mig(pool) else "",
+            runtime_class=True,
+            checksum=config.checksum,
+            extra_node_selector=gpu_access.pause_label(pool, NAME),
+            annotations=options["annotations"],
+            max_unavailable=options["maxUnavailable"],
+        ),
     )
     return config.config_map, daemon_set
 

@@ -112,22 +112,24 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options, checksum: str) -
         **kube.resources(spec, options["resources"], "10m", "64Mi"),
     }
     return kube.node_agent(
-        NAME,
         spec,
-        pool,
-        containers=[container],
-        volumes=[
-            kube.host_path("host-root", "/", "Directory"),
-            kube.host_path("host-sys", "/sys", "Directory"),
-            kube.config_volume("layout", f"mig-config-{pool.name}"),
-            kube.config_volume("gpu-clients", "mig-gpu-clients"),
-        ],
-        service_account=NAME,
-        host_pid=True,  # /proc in the host's root shows the program only in the host's PID space
-        host_ipc=True,
-        checksum=checksum,
-        annotations=options["annotations"],
-        max_unavailable=str(options["maxUnavailable"]),
+        kube.Agent(
+            NAME,
+            pool,
+            containers=[container],
+            volumes=[
+                kube.host_path("host-root", "/", "Directory"),
+                kube.host_path("host-sys", "/sys", "Directory"),
+                kube.config_volume("layout", f"mig-config-{pool.name}"),
+                kube.config_volume("gpu-clients", "mig-gpu-clients"),
+            ],
+            service_account=NAME,
+            host_pid=True,  # /proc in the host's root shows the program only there
+            host_ipc=True,
+            checksum=checksum,
+            annotations=options["annotations"],
+            max_unavailable=options["maxUnavailable"],
+        ),
     )
 
 

@@ -53,17 +53,19 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
         "volumeMounts": [kube.mount("mps-root", "/mps", propagation="Bidirectional")],
     }
     daemon_set = kube.node_agent(
-        NAME,
         spec,
-        pool,
-        init_containers=[shared_memory],
-        containers=[daemon],
-        volumes=[config.volume, *gpu_access.mps_volumes()],
-        host_pid=True,
-        runtime_class=True,
-        checksum=config.checksum,
-        annotations=options["annotations"],
-        max_unavailable=str(options["maxUnavailable"]),
+        kube.Agent(
+            NAME,
+            pool,
+            init_containers=[shared_memory],
+            containers=[daemon],
+            volumes=[config.volume, *gpu_access.mps_volumes()],
+            host_pid=True,
+            runtime_class=True,
+            checksum=config.checksum,
+            annotations=options["annotations"],
+            max_unavailable=options["maxUnavailable"],
+        ),
     )
     return config.config_map, daemon_set
 

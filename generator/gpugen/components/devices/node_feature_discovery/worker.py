@@ -49,18 +49,20 @@ def worker(spec: ClusterSpec, options: Options) -> Iterator[KubeObject]:
     yield kube.config_map(WORKER, namespace, {"nfd-worker.conf": text})
     paths = sorted({path for source in options["sources"] for path in HOST_PATHS[source]})
     yield kube.node_agent(
-        WORKER,
         spec,
-        None,
-        containers=[_container(spec, options, paths)],
-        volumes=[
-            kube.config_volume("config", WORKER),
-            *(kube.host_path(_volume(path), path) for path in paths),
-        ],
-        service_account=WORKER,
-        checksum=kube.checksum(text),
-        annotations=options["annotations"],
-        max_unavailable=str(options["maxUnavailable"]),
+        kube.Agent(
+            WORKER,
+            None,
+            containers=[_container(spec, options, paths)],
+            volumes=[
+                kube.config_volume("config", WORKER),
+                *(kube.host_path(_volume(path), path) for path in paths),
+            ],
+            service_account=WORKER,
+            checksum=kube.checksum(text),
+            annotations=options["annotations"],
+            max_unavailable=options["maxUnavailable"],
+        ),
     )
 
 

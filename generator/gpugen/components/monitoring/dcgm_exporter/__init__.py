@@ -94,25 +94,31 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
     )
     sockets = f"{spec.kubernetes.distribution.kubelet_root}/pod-resources"
     daemon_set = kube.node_agent(
-        NAME,
         spec,
-        pool,
-        containers=[_container(spec, pool, options)],
-        volumes=[
-            kube.config_volume("metrics", config["metadata"]["name"]),
-            kube.host_path("pod-resources", sockets, "Directory"),
-            kube.empty_dir("tmp"),
-            *([kube.secret_volume("web", web["secret"])] if (web := options["webConfig"]) else []),
-        ],
-        service_account=NAME if _asks_the_api(options, pool) else "",
-        app=APP if gpu_access.is_paused_for_mig(pool) else "",
-        host_pid=options["perPodUsage"] and metrics.is_shared(pool),
-        host_network=metrics.shares_host_network(spec, pool),
-        runtime_class=True,
-        checksum=kube.checksum(text),
-        extra_node_selector=gpu_access.pause_label(pool, NAME),
-        annotations=options["annotations"],
-        max_unavailable=str(options["maxUnavailable"]),
+        kube.Agent(
+            NAME,
+            pool,
+            containers=[_container(spec, pool, options)],
+            volumes=[
+                kube.config_volume("metrics", config["metadata"]["name"]),
+                kube.host_path("pod-resources", sockets, "Directory"),
+                kube.empty_dir("tmp"),
+                *(
+                    [kube.secret_volume("web", web["secret"])]
+                    if (web := options["webConfig"])
+                    else []
+                ),
+            ],
+            service_account=NAME if _asks_the_api(options, pool) else "",
+            app=APP if gpu_access.is_paused_for_mig(pool) else "",
+            host_pid=options["perPodUsage"] and metrics.is_shared(pool),
+            host_network=metrics.shares_host_network(spec, pool),
+            runtime_class=True,
+            checksum=kube.checksum(text),
+            extra_node_selector=gpu_access.pause_label(pool, NAME),
+            annotations=options["annotations"],
+            max_unavailable=options["maxUnavailable"],
+        ),
     )
     return config, daemon_set
 
