@@ -1,4 +1,4 @@
-"""The component that CONTRIBUTING.md shows works in a copy of the package, as one folder."""
+"""CONTRIBUTING.md's component works in a copy of the package: a folder, and a line in a table."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from support.specs import MINIMAL
 
 PAGE = "CONTRIBUTING.md"
 COMPONENT = "generator/gpugen/components/devices/gpu_quota"
+TABLE = "generator/gpugen/components/stacks.py"
 FOLDERS = ("generator", "keys", "roles", "schemas")
 
 
@@ -30,8 +31,14 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     for path, text in named_blocks(PAGE).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, "utf-8")
+        (folder / path).write_text(_with_line(text) if path == TABLE else text, "utf-8")
     return folder
+
+
+def _with_line(line: str) -> str:
+    """Return the table of stacks with one more line."""
+    before, mark, after = (ROOT / TABLE).read_text("utf-8").partition('    "gpu-tuning":')
+    return before + line + mark + after
 
 
 def gpugen(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -66,9 +73,10 @@ def case() -> dict[str, object]:
     return loaded
 
 
-def test_it_touches_one_folder(copy: Path) -> None:
-    ours = {path.parent.as_posix() for path in map(Path, named_blocks(PAGE))}
+def test_it_touches_one_folder_and_the_table(copy: Path) -> None:
+    ours = {path.parent.as_posix() for path in map(Path, named_blocks(PAGE)) if path != Path(TABLE)}
     assert ours == {COMPONENT}
+    assert named_blocks(PAGE)[TABLE].count("\n") == 1
     assert "gpu-quota" not in (copy / "schemas/cluster.schema.json").read_text("utf-8")
 
 
@@ -115,7 +123,7 @@ def test_it_keeps_the_rules_of_the_house(copy: Path) -> None:
     config = f"--config={ROOT / 'pyproject.toml'}"
     for words in (["check"], ["format", "--check"]):
         answer = subprocess.run(
-            [Path(sys.executable).parent / "ruff", *words, "--no-cache", config, COMPONENT],
+            [Path(sys.executable).parent / "ruff", *words, "--no-cache", config, COMPONENT, TABLE],
             cwd=copy,
             capture_output=True,
             text=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -16,19 +16,10 @@ Options: TypeAlias = Mapping[str, Any]
 FOLDER = Path(__file__).parent
 
 
-def always(_: ClusterSpec) -> bool:
-    """The component belongs to every cluster."""
-    return True
-
-
 class Component(NamedTuple):
-    """One component; its name is its folder's, with hyphens.
-
-    is_due: asked when the spec does not mention the component; the spec's word wins otherwise.
-    """
+    """One component; its name is its folder's, with hyphens. When it is on says ``stacks``."""
 
     contribute: Callable[[ClusterSpec, Options], Contribution]
-    is_due: Callable[[ClusterSpec], bool] = always
 
 
 @cache
@@ -59,8 +50,3 @@ def find(name: str) -> Component:
     component = import_module(f"gpugen.components.{folder.parent.name}.{folder.name}").COMPONENT
     assert isinstance(component, Component)
     return component
-
-
-def discover() -> Iterator[tuple[str, Component]]:
-    """Import every component, sorted by name."""
-    return ((name, find(name)) for name in names())

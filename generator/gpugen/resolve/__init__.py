@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from gpugen import assets, components
 from gpugen.catalog import Catalog, UnknownRow
+from gpugen.components import stacks
 from gpugen.components.defaults import fill
 from gpugen.gpu.prediction import predict
 from gpugen.hosts.places import DEFAULTS, below, missing_host_settings
@@ -241,7 +242,7 @@ def _options(spec: ClusterSpec, stated: Mapping[str, Any]) -> dict[str, Mapping[
     result: dict[str, Mapping[str, Any]] = {}
     for name in components.names():
         word = stated.get(name)
-        if word is False or (word is None and not components.find(name).is_due(spec)):
+        if word is False or (word is None and not stacks.pools(spec, name)):
             continue
         schema = components.options_schema(name) or {}
         result[name] = fill(word if isinstance(word, dict) else {}, schema, schema)

@@ -73,8 +73,9 @@ def test_what_is_stated_becomes_variables() -> None:
 
 def test_nobody_gets_a_toolkit_unasked() -> None:
     """CUD-05: containers bring their own."""
-    assert not COMPONENT.is_due(resolved())
-    assert COMPONENT.is_due(resolved({"/pools/0/host/cudaToolkit": {"versions": ["13.0"]}}))
+    assert "cuda-toolkit" not in resolved().options
+    asked = resolved({"/pools/0/host/cudaToolkit": {"versions": ["13.0"]}})
+    assert "cuda-toolkit" in asked.options
 
 
 def test_variables_meet_the_roles_contract() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gpugen.components.namespaces import namespaces
 from gpugen.model.assembly import Wave
 from support.component_specs import cluster, contribution, objects
 
@@ -52,4 +51,4 @@ def test_own_labels_and_annotations() -> None:
 
 
 def test_is_due_everywhere() -> None:
-    assert namespaces.COMPONENT.is_due(cluster(distribution="k3s"))
+    assert "namespaces" in cluster(distribution="k3s").options

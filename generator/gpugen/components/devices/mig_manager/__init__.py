@@ -11,8 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpugen import kube
-from gpugen.components import Component, Options
-from gpugen.kube import gpu_access
+from gpugen.components import Component, Options, stacks
 from gpugen.model.assembly import Contribution, Placed, Wave
 from gpugen.model.spec import ClusterSpec, NodePool
 
@@ -28,19 +27,9 @@ CLIENTS_FOLDER = "/gpu-clients"
 HOST_ROOT = "/host"
 
 
-def pools_to_cut(spec: ClusterSpec) -> list[NodePool]:
-    """List the pools whose GPUs the cluster's manager cuts."""
-    return [pool for pool in spec.pools if gpu_access.is_paused_for_mig(pool)]
-
-
-def is_due(spec: ClusterSpec) -> bool:
-    """Tell whether any pool is to be cut by the cluster's manager."""
-    return bool(pools_to_cut(spec))
-
-
 def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     """Add one manager per pool with its layout, and the labels that start and pause it."""
-    pools = pools_to_cut(spec)
+    pools = stacks.pools(spec, NAME)
     if not pools:
         return Contribution()
     clients = kube.to_yaml({"version": "v1", "systemd-services": options["hostServices"]})
@@ -155,4 +144,4 @@ def _environment(spec: ClusterSpec, options: Options) -> list[dict[str, Any]]:
     ]
 
 
-COMPONENT = Component(contribute, is_due)
+COMPONENT = Component(contribute)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import POOL, Problem, check
-from gpugen.components.devices.mig_manager import NAME, pools_to_cut
+from gpugen.components import stacks
+from gpugen.components.devices.mig_manager import NAME
 from gpugen.model.finding import ROOT, Severity
 from gpugen.model.spec import ClusterSpec
 
@@ -21,7 +22,7 @@ def without_kubelet_unit(spec: ClusterSpec) -> Iterator[Problem]:
     distribution = spec.kubernetes.distribution
     if distribution.has_kubelet_unit:
         return
-    for pool in pools_to_cut(spec):
+    for pool in stacks.pools(spec, NAME):
         yield Problem(
             at=pool.mig.at / "manager",
             message=f"pool {POOL} is to be cut by the cluster's MIG manager, which stops "
@@ -39,7 +40,7 @@ def switched_off(spec: ClusterSpec) -> Iterator[Problem]:
     """
     if NAME in spec.options:
         return
-    for pool in pools_to_cut(spec):
+    for pool in stacks.pools(spec, NAME):
         yield Problem(
             at=ROOT / "components" / NAME,
             message=f"{NAME} is switched off, but pool {POOL} has a layout that it would apply",
@@ -51,7 +52,7 @@ def switched_off(spec: ClusterSpec) -> Iterator[Problem]:
 @check("mig-manager-without-work", severity=Severity.WARNING, component=NAME)
 def without_work(spec: ClusterSpec) -> Iterator[Problem]:
     """The MIG manager is configured, but no pool has a layout for it: nothing is rendered."""
-    if not pools_to_cut(spec):
+    if not stacks.pools(spec, NAME):
         yield Problem(
             at=ROOT / "components" / NAME,
             message=f"{NAME} has no effect: no pool has a mig.layout that the cluster's manager"

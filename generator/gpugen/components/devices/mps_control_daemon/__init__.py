@@ -13,17 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 from gpugen import kube
-from gpugen.components import Component, Options
+from gpugen.components import Component, Options, stacks
 from gpugen.kube import gpu_access
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
-from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
+from gpugen.model.spec import ClusterSpec, NodePool
 
 NAME = "mps-control-daemon"
-
-
-def is_due(spec: ClusterSpec) -> bool:
-    """Tell whether any pool shares by MPS."""
-    return any(pool.sharing.mode is SharingMode.MPS for pool in spec.pools)
 
 
 def contribute(spec: ClusterSpec, options: Options) -> Contribution:
@@ -31,8 +26,7 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     return Contribution(
         tuple(
             Placed(Wave.DEVICES, item, pool.name)
-            for pool in spec.pools
-            if pool.sharing.mode is SharingMode.MPS
+            for pool in stacks.pools(spec, NAME)
             for item in _agent(spec, pool, options)
         )
     )
@@ -82,4 +76,4 @@ def _container(
     }
 
 
-COMPONENT = Component(contribute, is_due)
+COMPONENT = Component(contribute)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
-from gpugen.components.devices.mps_control_daemon import NAME, is_due
+from gpugen.components import stacks
+from gpugen.components.devices.mps_control_daemon import NAME
 from gpugen.model.finding import Severity
-from gpugen.model.spec import ClusterSpec, SharingMode
+from gpugen.model.spec import ClusterSpec
 
 
 @check("mps-control-daemon-missing", "GG-04")
@@ -19,7 +20,7 @@ def missing(spec: ClusterSpec) -> Iterator[Problem]:
     pipes lie elsewhere.
     Source: k8s-device-plugin v0.19.3, internal/plugin/mps.go, waitForDaemon.
     """
-    pools = [pool.name for pool in spec.pools if pool.sharing.mode is SharingMode.MPS]
+    pools = [pool.name for pool in stacks.pools(spec, NAME)]
     if pools and NAME not in spec.options:
         yield Problem(
             at=spec.at / "components" / NAME,
@@ -35,7 +36,7 @@ def without_pool(spec: ClusterSpec) -> Iterator[Problem]:
     Source: k8s-device-plugin v0.19.3, cmd/mps-control-daemon: "No devices are configured for MPS
     sharing; Waiting indefinitely".
     """
-    if not is_due(spec):
+    if not stacks.pools(spec, NAME):
         yield Problem(
             at=spec.at / "components" / NAME,
             message=f"{NAME} is on and no pool shares by MPS",

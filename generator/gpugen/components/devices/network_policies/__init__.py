@@ -26,11 +26,6 @@ NAMESPACE_NAME = "kubernetes.io/metadata.name"
 SCHEDULER = "gpu-scheduler"
 
 
-def is_due(spec: ClusterSpec) -> bool:
-    """Tell whether the release has them; a spec may ask for them under an older one."""
-    return spec.release.features.network_policies
-
-
 def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     """Return the denial of each namespace, and what each program is allowed."""
     agents, controllers = spec.namespaces.agents, spec.namespaces.controllers
@@ -120,4 +115,4 @@ def _exporter(spec: ClusterSpec, options: Options) -> dict[str, Any]:
     }
 
 
-COMPONENT = Component(contribute, is_due)
+COMPONENT = Component(contribute)

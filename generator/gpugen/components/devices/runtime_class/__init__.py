@@ -14,11 +14,6 @@ from gpugen.model.spec import ClusterSpec
 HANDLER = "nvidia"  # the name under which the host role registers the runtime
 
 
-def is_due(spec: ClusterSpec) -> bool:
-    """Tell whether nobody else brings the class."""
-    return not spec.kubernetes.distribution.has_runtime_class
-
-
 def contribute(_spec: ClusterSpec, _options: Options) -> Contribution:
     """Return the RuntimeClass."""
     runtime_class = {
@@ -30,4 +25,4 @@ def contribute(_spec: ClusterSpec, _options: Options) -> Contribution:
     return Contribution((Placed(Wave.DEVICES, runtime_class),))
 
 
-COMPONENT = Component(contribute, is_due)
+COMPONENT = Component(contribute)

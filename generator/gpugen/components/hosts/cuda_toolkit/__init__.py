@@ -15,11 +15,6 @@ from gpugen.text.versions import parts
 ROLE = "cuda_toolkit"
 
 
-def is_due(spec: ClusterSpec) -> bool:
-    """Tell whether any pool asks for a toolkit; hosts of the others get none."""
-    return any(pool.host.cuda_toolkit is not None for pool in spec.pools)
-
-
 def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
     """Return the role, and for every pool which packages its hosts get."""
     return Contribution(
@@ -76,4 +71,4 @@ def _rows() -> dict[str, Any]:
     return rows
 
 
-COMPONENT = Component(contribute, is_due)
+COMPONENT = Component(contribute)

@@ -17,11 +17,6 @@ from gpugen.model.spec import ClusterSpec, NodePool
 ROLE = "nvidia_dcgm"
 
 
-def is_due(spec: ClusterSpec) -> bool:
-    """Tell whether the spec says anything about DCGM on any host."""
-    return any(pool.host.dcgm is not None for pool in spec.pools)
-
-
 def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
     """Return the role and, for every pool, the engine that its hosts run."""
     return Contribution(
@@ -64,4 +59,4 @@ def _packages() -> dict[str, Any]:
     return table
 
 
-COMPONENT = Component(contribute, is_due)
+COMPONENT = Component(contribute)

@@ -22,11 +22,6 @@ NAMES = {
 }
 
 
-def is_due(spec: ClusterSpec) -> bool:
-    """Tell whether plays can reach the cluster; without a context they leave it alone."""
-    return bool(spec.access.kubeconfig_context)
-
-
 def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
     """Return the role, the labels and taints of every pool, and how to reach the cluster."""
     return Contribution(
@@ -64,4 +59,4 @@ def _variables(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
     }
 
 
-COMPONENT = Component(contribute, is_due)
+COMPONENT = Component(contribute)

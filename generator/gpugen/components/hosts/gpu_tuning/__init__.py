@@ -14,11 +14,6 @@ WORDS = {True: "enabled", False: "disabled", None: ""}
 UNTOUCHED: tuple[Any, ...] = (None, "", [])
 
 
-def is_due(spec: ClusterSpec) -> bool:
-    """Tell whether any pool is tuned; ``tuning: {}`` counts, it takes former settings back."""
-    return any(pool.host.tuning is not None for pool in spec.pools)
-
-
 def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
     """Return the role, what every pool's hosts are tuned to, and the units that all may have."""
     row = spec.kubernetes.distribution.row
@@ -75,4 +70,4 @@ def _of_kernel(tuning: Tuning) -> dict[str, Any]:
     }
 
 
-COMPONENT = Component(contribute, is_due)
+COMPONENT = Component(contribute)

@@ -18,11 +18,6 @@ ROLE = "nvidia_mig"
 RELEASED_AS = "mig-manager"  # the image of the same project, in the release's row
 
 
-def is_due(spec: ClusterSpec) -> bool:
-    """Tell whether any pool has a layout, whoever applies it."""
-    return any(pool.prediction.mig_config_name for pool in spec.pools)
-
-
 def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
     """Return the role and, for every pool, who cuts its GPUs and into what."""
     return Contribution(
@@ -60,4 +55,4 @@ def _variables(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
     }
 
 
-COMPONENT = Component(contribute, is_due)
+COMPONENT = Component(contribute)

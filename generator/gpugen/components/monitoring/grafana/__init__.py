@@ -15,11 +15,6 @@ from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
 from gpugen.model.spec import ClusterSpec
 
 
-def is_due(_: ClusterSpec) -> bool:
-    """Tell that dashboards come only where the spec asks for them."""
-    return False
-
-
 def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     """Return the dashboards; that of the GPUs needs the exporter."""
     exported = frozenset().union(*(metrics.exported(spec, pool) for pool in spec.pools))
@@ -52,4 +47,4 @@ def _config_map(spec: ClusterSpec, options: Options, name: str, text: str) -> Ku
     return item
 
 
-COMPONENT = Component(contribute, is_due)
+COMPONENT = Component(contribute)

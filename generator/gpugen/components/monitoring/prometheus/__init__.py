@@ -25,11 +25,6 @@ NAME = "gpugen"  # of rule groups and rule objects; a pool's carry its name behi
 FOLDER = "prometheus"
 
 
-def is_due(_: ClusterSpec) -> bool:
-    """Tell that nothing is scraped unasked: which Prometheus there is, only the spec can say."""
-    return False
-
-
 def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     """Return the objects of the operator, or the files for the other modes."""
     groups = rule_groups(spec, options)
@@ -103,4 +98,4 @@ def _files(
     return files
 
 
-COMPONENT = Component(contribute, is_due)
+COMPONENT = Component(contribute)

@@ -118,4 +118,4 @@ def _affinity() -> dict[str, Any]:
     }
 
 
-COMPONENT = Component(contribute, is_due=lambda _: False)
+COMPONENT = Component(contribute)
