@@ -34,7 +34,7 @@ from support.specs import resolved
 
 pytestmark = [pytest.mark.judged_by("ansible-core"), pytest.mark.slow]
 
-READER = TESTS / "lab" / "canary_reader.py"
+READER = TESTS / "support" / "lab" / "canary_reader.py"
 LOOK = "lookup('ansible.builtin.pipe', 'touch CANARY')"
 HEAD = "#jinja2: "
 PAYLOADS = (
