@@ -111,7 +111,7 @@ def access_without_context(spec: ClusterSpec) -> Iterator[Problem]:
     """
     if not spec.access.kubeconfig_context:
         yield Problem(
-            at=ROOT / "access" if "access" in spec.stated else ROOT,
+            at=spec.access.at if spec.access.at in spec.stated else ROOT,
             message="no access.kubeconfigContext: the play cannot label nodes, so no agent will"
             " run",
             hint="name the context of kubectl on the control host, such as lab-admin",

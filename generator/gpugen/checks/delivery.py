@@ -52,7 +52,7 @@ def flux_address(spec: ClusterSpec) -> Iterator[Problem]:
 @check("delivery-without-engine", "GG-05", at_key=True)
 def without_engine(spec: ClusterSpec) -> Iterator[Problem]:
     """Nothing is delivered unless an engine is named, so the other fields have no effect."""
-    stated = spec.stated.get("delivery", {})
+    stated = spec.stated.keys(spec.delivery.at)
     if stated and "engine" not in stated:
         yield Problem(
             at=spec.delivery.at,
@@ -64,7 +64,7 @@ def without_engine(spec: ClusterSpec) -> Iterator[Problem]:
 @check("delivery-without-effect", "GG-05", at_key=True)
 def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     """A field of another engine is not used by the one that was chosen."""
-    stated = spec.stated.get("delivery", {})
+    stated = spec.stated.keys(spec.delivery.at)
     engine = spec.delivery.engine
     if stated and "engine" not in stated:
         return

@@ -15,7 +15,7 @@ def drain_without_context(spec: ClusterSpec) -> Iterator[Problem]:
 
     A driver is then not changed, and a host not rebooted, while its kubelet runs.
     """
-    if "drain" in spec.stated and not spec.access.kubeconfig_context:
+    if ROOT / "drain" in spec.stated and not spec.access.kubeconfig_context:
         yield Problem(
             at=ROOT / "drain",
             message="drain has no effect: the plays have no context by which to reach the cluster",

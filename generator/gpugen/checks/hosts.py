@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from gpugen.checks import POOL, Problem, check
 from gpugen.checks.addresses import host_lines
@@ -158,7 +157,4 @@ def range_with_own_values(spec: ClusterSpec) -> Iterator[Problem]:
 
 def _name_of(line: HostLine, spec: ClusterSpec) -> Pointer:
     """Return where a line's host name stands: the item itself, or its ``name``."""
-    stated: Any = spec.stated
-    for part in line.at.parts:
-        stated = stated[int(part)] if isinstance(stated, list | tuple) else stated[part]
-    return line.at / "name" if isinstance(stated, dict) else line.at
+    return line.at / "name" if line.at / "name" in spec.stated else line.at

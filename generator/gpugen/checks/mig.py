@@ -229,9 +229,7 @@ def without_layout(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         if pool.mig.layout:
             continue
-        index = pool.at.parts[1]
-        stated = spec.stated["pools"][int(index)].get("mig")
-        if stated is not None:
+        if pool.mig.at in spec.stated:
             yield Problem(
                 at=pool.mig.at,
                 message=f"mig of pool {POOL} has no layout, so it has no effect",

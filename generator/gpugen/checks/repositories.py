@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from gpugen.catalog.packages import is_dnf, needs_driver_source, package_sources
 from gpugen.checks import POOL, Problem, check
@@ -51,7 +50,7 @@ def _place(spec: ClusterSpec, pool: NodePool) -> Pointer:
     """Return where the lines belong: to the defaults, unless the pool has some of its own."""
     stated = pool.host.repositories
     if stated.driver is None and stated.container_toolkit is None:
-        return DEFAULTS if "hostDefaults" in spec.stated else pool.at
+        return DEFAULTS if DEFAULTS in spec.stated else pool.at
     return host_setting(spec, pool, "repositories")
 
 
@@ -126,12 +125,9 @@ def two_forms(spec: ClusterSpec) -> Iterator[Problem]:
     """One repository for everything and one for each part exclude each other."""
     for pool in spec.pools:
         place = host_setting(spec, pool, "repositories")
-        stated: Any = spec.stated
-        for part in place.parts:
-            stated = stated[int(part)] if isinstance(stated, list) else stated.get(part, {})
-        stated = stated if isinstance(stated, dict) else {}
+        stated = spec.stated.keys(place)
         forms = [key for key in FORMS if key in stated]
-        single = stated.keys() - set(FORMS)
+        single = set(stated) - set(FORMS)
         if forms and single:
             yield Problem(
                 at=place / forms[0],

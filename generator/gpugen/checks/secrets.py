@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from gpugen.checks import Problem, check
 from gpugen.model.finding import Pointer
 from gpugen.model.spec import ClusterSpec
+from gpugen.model.stated import Stated
 from gpugen.text.credentials import names_secret, secret_in
 
 HINT = "take it out and revoke it; the spec holds names of secrets only"
@@ -22,9 +22,9 @@ def secrets(spec: ClusterSpec) -> Iterator[Problem]:
     Found is what has the look of a known kind of credential, long random text, and what stands in
     a free mapping (host variables, labels, annotations) under the name of a password, key or token.
     """
-    if not _is_suspect(spec.stated, spec.at):
+    if not _is_suspect(spec.stated):
         return
-    for at, key, value in _placed(spec.stated, spec.at):
+    for at, key, value in spec.stated.scalars():
         if kind := secret_in(key):
             yield Problem(
                 at=at, message=f"this key looks like {kind}, and the spec is committed", hint=HINT
@@ -49,23 +49,10 @@ def _is_named(at: Pointer) -> bool:
     return names_secret(key)
 
 
-def _is_suspect(stated: Any, at: Pointer) -> bool:
+def _is_suspect(stated: Stated) -> bool:
     """Tell at one go whether it is worth to look at every text of a large spec."""
-    entries = list(_placed(stated, at))
+    entries = list(stated.scalars())
     named = {key for key in {key for _, key, _ in entries} if names_secret(key)}
     if any(_is_named(place) for place, key, _ in entries if key in named):
         return True
     return bool(secret_in("\n".join(f"{key}: {value}" for _, key, value in entries)))
-
-
-def _placed(value: Any, at: Pointer) -> Iterator[tuple[Pointer, str, str | int]]:
-    """Yield every text and number of the spec with its place and its key, empty for an item."""
-    is_mapping = isinstance(value, dict)
-    for part, item in value.items() if is_mapping else enumerate(value):
-        key = str(part) if is_mapping else ""
-        if isinstance(item, dict | list):
-            if key and secret_in(key):
-                yield at / part, key, ""
-            yield from _placed(item, at / part)
-        elif isinstance(item, str | int):
-            yield at / part, key, item

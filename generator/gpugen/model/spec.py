@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gpugen.model.finding import Pointer
     from gpugen.model.host_services import Dcgm, MigService
     from gpugen.model.prediction import Prediction
+    from gpugen.model.stated import Stated
     from gpugen.model.tuning import CudaToolkit, Tuning
 
 
@@ -217,5 +218,5 @@ class ClusterSpec(NamedTuple):
     rollout: Rollout
     device_list_strategy: tuple[str, ...]
     delivery: Delivery
-    stated: Mapping[str, Any]  # the merged spec without defaults, to judge what has no effect
+    stated: Stated
     at: Pointer

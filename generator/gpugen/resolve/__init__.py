@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 from gpugen import assets, components
@@ -16,11 +16,12 @@ from gpugen.catalog import Catalog, UnknownRow
 from gpugen.components import stacks
 from gpugen.components.defaults import fill
 from gpugen.gpu.prediction import predict
-from gpugen.hosts.places import DEFAULTS, below, missing_host_settings
+from gpugen.hosts.places import DEFAULTS, place_of
 from gpugen.model.catalog import Distribution, DriverBranch, GpuModel
 from gpugen.model.driver import Driver, DriverMethod
 from gpugen.model.finding import MOST_OF_A_KIND, ROOT, Finding, Pointer
 from gpugen.model.spec import ClusterSpec, HostSettings, Kubernetes, Namespaces, NodePool, Taint
+from gpugen.model.stated import Stated
 from gpugen.resolve import hosts as host_lines
 from gpugen.resolve import translation
 
@@ -67,7 +68,7 @@ class _Resolver(NamedTuple):
         strategies = (strategies,) if isinstance(strategies, str) else tuple(strategies)
         distribution = kubernetes.distribution if kubernetes else None
         pools = [self._pool(data, i, distribution, strategies) for i in range(len(data["pools"]))]
-        self.findings.extend(missing_host_settings(self.missing, self.stated))
+        self.findings.extend(host_lines.missing_settings(self.missing, self.stated))
         if release is None or kubernetes is None or self.findings:
             return None
         spec = ClusterSpec(
@@ -87,7 +88,7 @@ class _Resolver(NamedTuple):
             rollout=translation.rollout(data["rollout"]),
             device_list_strategy=strategies,
             delivery=translation.delivery(data["delivery"], data["name"]),
-            stated=self.stated,
+            stated=Stated(self.stated),
             at=ROOT,
         )
         return spec._replace(options=_options(spec, data["components"]))
@@ -167,7 +168,6 @@ class _Resolver(NamedTuple):
         """Merge a pool's host settings over the defaults; each value points to where it stands."""
         defaults = self.stated.get("hostDefaults", {})
         own = self.stated["pools"][index].get("host", {})
-        at = ROOT / "pools" / index / "host"
         schema = root_schema()
         merged = {
             key: _over(defaults.get(key), own[key]) if key in own else defaults[key]
@@ -175,14 +175,7 @@ class _Resolver(NamedTuple):
         }
         data = fill({"driver": {}, **merged}, schema["$defs"]["host"], schema)
 
-        def where(*path: str) -> Pointer:
-            value: Any = own
-            for part in path:
-                if not isinstance(value, dict) or part not in value:
-                    return below(DEFAULTS, path)
-                value = value[part]
-            return below(at, path)
-
+        where = partial(place_of, Stated(self.stated), ROOT / "pools" / index)
         driver = self._driver(data["driver"], where, index)
         toolkits = data.get("containerToolkit", {})
         toolkit = toolkits.get("version", "")
@@ -202,7 +195,7 @@ class _Resolver(NamedTuple):
             repositories=translation.repositories(
                 data.get("repositories"), lambda *key: where("repositories", *key)
             ),
-            at=at if own else DEFAULTS,
+            at=ROOT / "pools" / index / "host" if own else DEFAULTS,
             default_runtime=toolkits.get("defaultRuntime", False),
             further_runtimes=tuple(toolkits.get("furtherRuntimes", ())),
             smoke_test_image=toolkits.get("smokeTestImage", ""),

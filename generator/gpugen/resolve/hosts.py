@@ -1,4 +1,4 @@
-"""The lines of hosts that a spec states, with the hosts that each of them names."""
+"""The hosts that a spec names, and what no settings say of them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from gpugen.hosts import ranges
-from gpugen.model.finding import ROOT, Pointer
+from gpugen.hosts.places import DEFAULTS
+from gpugen.model.finding import ROOT, Finding, Pointer
 from gpugen.model.spec import ControlPlane, HostLine
 from gpugen.resolve import translation
 
+_NEEDED = {
+    "os": ("operating system", "os: ubuntu-24.04"),
+    "driver-version": ("driver version", 'driver: {version: "580.178.04"}'),
+    "container-toolkit-version": (
+        "version of the container toolkit",
+        'containerToolkit: {version: "1.20.0"}',
+    ),
+}
 Hosts: TypeAlias = Mapping[str, tuple[str, ...]]  # pattern -> the hosts that it names
 
 
@@ -46,3 +55,38 @@ def control_plane(data: Mapping[str, Any], hosts: Hosts) -> ControlPlane:
     at = ROOT / "controlPlane"
     lines = enumerate(data.get("hosts", ()))
     return ControlPlane(tuple(host_line(line, hosts, at / "hosts" / i) for i, line in lines), at)
+
+
+def missing_settings(
+    missing: Mapping[str, list[int]], stated: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """Word what no host settings state, in one finding where everything is missing.
+
+    missing: the part of a finding's id -> the indices of the pools that lack it.
+    """
+    if set(missing) == set(_NEEDED) and len({tuple(pools) for pools in missing.values()}) == 1:
+        examples = ", ".join(example for _, example in _NEEDED.values())
+        what = "operating system, driver version or version of the container toolkit"
+        yield _missing("settings", missing["os"], stated, what, f"{{{examples}}}")
+        return
+    for what, pools in missing.items():
+        words, example = _NEEDED[what]
+        yield _missing(what, pools, stated, words, f"{{{example}}}")
+
+
+def _missing(
+    what: str, pools: list[int], stated: Mapping[str, Any], words: str, example: str
+) -> Finding:
+    names = ", ".join(repr(stated["pools"][i]["name"]) for i in pools[:5])
+    many = f"pools {names}{', …' if len(pools) > 5 else ''} have"
+    who = many if len(pools) > 1 else f"pool {names} has"
+    at = ROOT / "pools" / pools[0]
+    if len(pools) == len(stated["pools"]) and "hostDefaults" in stated:
+        at = DEFAULTS
+    return Finding(
+        f"host-missing-{what}",
+        f"{who} no {words}, and hostDefaults states none",
+        f"write hostDefaults: {example}, or the same under host: in the pool",
+        at,
+        at_key=True,
+    )

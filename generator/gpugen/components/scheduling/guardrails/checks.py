@@ -17,12 +17,6 @@ LONGEST = 100_000  # characters of one expression
 SPARE = 8  # an expression says the same of a pool less often than this
 
 
-def _stated(spec: ClusterSpec) -> dict[str, Any] | None:
-    """Return the options as the spec states them; None where it does not ask for guardrails."""
-    word = spec.stated.get("components", {}).get(NAME)
-    return word if isinstance(word, dict) else {} if word else None
-
-
 @check("guardrails-not-completed", "GG-15", severity=Severity.WARNING, component=NAME)
 def not_completed(spec: ClusterSpec) -> Iterator[Problem]:
     """Pods are completed by a MutatingAdmissionPolicy, which Kubernetes has from 1.36 on.
@@ -32,12 +26,12 @@ def not_completed(spec: ClusterSpec) -> Iterator[Problem]:
     answered by a warning or, in mode enforce, refused. Said only where the spec asks for them.
     Source: kubernetes v1.36.3, v1.34.1 and v1.33.0, apiserver/pkg/features/kube_features.go.
     """
-    stated, options = _stated(spec), spec.options[NAME]
-    if stated is None or options["mode"] == "off" or not options["complete"]:
+    options = spec.options[NAME]
+    if AT not in spec.stated or options["mode"] == "off" or not options["complete"]:
         return
     if spec.kubernetes.minor < COMPLETES_FROM:
         yield Problem(
-            at=AT / "complete" if "complete" in stated else AT,
+            at=AT / "complete" if AT / "complete" in spec.stated else AT,
             message=f"Kubernetes {spec.kubernetes.version} cannot complete pods that ask for a GPU:"
             f" MutatingAdmissionPolicy is in v1 from 1.{COMPLETES_FROM}",
             hint="write complete: false, and let pods name scheduler, runtime class and"
@@ -52,15 +46,15 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     A key that no taint of the pools has, or only one that keeps no pods away (PreferNoSchedule),
     is tolerated for nothing.
     """
-    stated, options = _stated(spec) or {}, spec.options[NAME]
+    options = spec.options[NAME]
     if options["mode"] == "off":
-        for key in stated:
+        for key in spec.stated.keys(AT):
             if key != "mode":
                 yield Problem(
                     at=AT / key, message=f"{key} has no effect with mode 'off'", hint="leave it out"
                 )
         return
-    if "toleratedTaints" not in stated:
+    if AT / "toleratedTaints" not in spec.stated:
         return
     if not options["complete"]:
         yield Problem(

@@ -62,11 +62,10 @@ def without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
 @check("scheduler-weights-without-bin-packing", "GG-05", component=COMPONENT_NAME, at_key=True)
 def weights_without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
     """Weights say how nodes are packed; with bin packing off the scheduler's own defaults hold."""
-    stated = spec.stated["components"][COMPONENT_NAME]
-    if spec.options[COMPONENT_NAME]["binPacking"] or not isinstance(stated, dict):
+    if spec.options[COMPONENT_NAME]["binPacking"]:
         return
     for key in ("scoreWeight", "weights"):
-        if key in stated:
+        if AT / key in spec.stated:
             yield Problem(
                 at=AT / key,
                 message=f"{key} has no effect with binPacking: false",
@@ -121,11 +120,10 @@ def main_not_configurable(spec: ClusterSpec) -> Iterator[Problem]:
 @check("scheduler-option-of-second", component=COMPONENT_NAME, at_key=True)
 def option_of_second(spec: ClusterSpec) -> Iterator[Problem]:
     """Replicas, resources and annotations are those of a second scheduler's Deployment."""
-    stated = spec.stated["components"][COMPONENT_NAME]
-    if not is_main(spec, spec.options[COMPONENT_NAME]) or not isinstance(stated, dict):
+    if not is_main(spec, spec.options[COMPONENT_NAME]):
         return
     for key in OF_SECOND:
-        if key in stated:
+        if AT / key in spec.stated:
             yield Problem(
                 at=AT / key,
                 message=f"{key} has no effect: the main scheduler packs, and no second one is"
