@@ -160,7 +160,7 @@ def test_missing_gpus_fail_the_verification(story: Story, host: Host) -> None:
     host.node.sh("touch /run/fake-nvidia/lost")
     message = host.refused(host.play({"version": "4.5.3"}, playbook="verify.yml"))
     host.node.sh("rm /run/fake-nvidia/lost")
-    assert "DCG-04: dcgmi finds 3 GPUs, wanted 4 (nvidia_dcgm_expected_gpus)" in message
+    assert "DCG-04: dcgmi finds 3 GPUs, expected 4 (nvidia_dcgm_expected_gpus)" in message
     run = host.play({"version": "4.5.3"}, playbook="verify.yml")
     assert run.code == 0, run.output
 

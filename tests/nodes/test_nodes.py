@@ -35,7 +35,7 @@ STRANGER = "00000000-0000-4000-8000-000000000000"
 MIG_LABEL, MIG_STATE = "nvidia.com/mig.config", "nvidia.com/mig.config.state"
 BUDGET = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 PODS = "/api/v1/namespaces/default/pods"
-CORDON = "gpu_node : Cordon the node, with a note that it was us (DRV-15)"
+CORDON = "gpu_node : Cordon the node, with an annotation that says who did (DRV-15)"
 REGISTRATION = "/etc/rancher/k3s/config.yaml.d/90-gpugen.yaml"
 GATES = "apiVersion: kubelet.config.k8s.io/v1beta1\nfeatureGates:\n  DevicePlugins: true\n"
 
@@ -294,7 +294,7 @@ def test_another_cluster_is_refused(site: Site) -> None:
     run = site.play()
     assert (run.code, run[NODE].changed) == (2, ())
     (message,) = run[NODE].messages
-    assert f"leads to the cluster {site.members.uid}, wanted {STRANGER}" in message
+    assert f"leads to the cluster {site.members.uid}, expected {STRANGER}" in message
 
 
 def test_a_node_that_the_cluster_lacks_is_refused(site: Site) -> None:
@@ -316,7 +316,7 @@ def test_verification_names_what_it_found_and_what_it_wanted(site: Site) -> None
     run = site.play(playbook="verify.yml")
     assert (run.code, run[NODE].changed) == (2, ())
     (message,) = run[NODE].messages
-    assert "gpugen/pool is stray, wanted train" in message
+    assert "gpugen/pool is stray, expected train" in message
     assert "taints are site.example/repair:PreferNoSchedule" in message
     assert "ours are to be nvidia.com/gpu:NoSchedule (gpu_node_taints)" in message
 
@@ -336,7 +336,7 @@ def test_the_play_waits_for_what_the_spec_predicts(site: Site) -> None:
     run = site.short
     assert run.code == 2, run.output
     (message,) = run[NODE].messages
-    assert "KUB-03: the node advertises nvidia.com/gpu 3, wanted 4" in message
+    assert "KUB-03: the node advertises nvidia.com/gpu 3, expected 4" in message
 
 
 def test_gpus_in_use_are_not_cut_without_a_word(site: Site) -> None:
@@ -380,7 +380,7 @@ def test_an_interrupted_run_continues_cuts_and_releases(site: Site) -> None:
     name, holder = seen
     assert (name.startswith("train-"), holder) == (True, "gpugen")
     assert site.members.holder(NODE) == "nobody"
-    assert run[NODE].changed[-1] == "gpu_node : Uncordon the node, which we cordoned (KUB-03)"
+    assert run[NODE].changed[-1] == "gpu_node : Uncordon the node, which the play cordoned (KUB-03)"
     assert set(site.members.running()) == {SPARE}
 
 

@@ -26,9 +26,9 @@ NODE = "part"
 PATH = f"/api/v1/nodes/{NODE}"
 ROLE = "gpu_tuning"
 CORDON, AWAIT, UNCORDON = (
-    "gpu_node : Cordon the node, with a note that it was us (DRV-15)",
+    "gpu_node : Cordon the node, with an annotation that says who did (DRV-15)",
     "gpu_node : Wait until the node advertises what the spec predicts (KUB-03)",
-    "gpu_node : Uncordon the node, which we cordoned (KUB-03)",
+    "gpu_node : Uncordon the node, which the play cordoned (KUB-03)",
 )
 DEAF = """\
 #!/bin/sh
@@ -142,6 +142,6 @@ def test_what_an_interrupted_run_holds_is_not_released_by_a_part_of_the_roles(si
     run = site.behind_an_interrupted_run
     assert run.code == 0, run.output
     assert site.members.holder(NODE) == "gpugen"
-    said = run.output.partition("Say that the node stays cordoned]")[2]
+    said = run.output.partition("Report that the node stays cordoned]")[2]
     assert "an earlier run was interrupted (gpugen: driver 1 -> 2)" in said, said
     assert site.agents() == 1

@@ -78,11 +78,11 @@ HOST_VARIABLES: Mapping[str, Mapping[str, Any]] = {
 }
 FAULTS = {  # node -> beginnings of what it is told, all at once
     "pci": (
-        "PRE-02: 3 GPUs in PCI, wanted 4 (gpu_prerequisites_gpu_count)",
-        "PRE-02: GPUs with device id 2330, wanted 20B0",
+        "PRE-02: 3 GPUs in PCI, expected 4 (gpu_prerequisites_gpu_count)",
+        "PRE-02: GPUs with device id 2330, expected 20B0",
         "PRE-03: the host is a container",
     ),
-    "empty": ("PRE-01: no NVIDIA GPU below /srv/lab/sys", "PRE-02: 0 GPUs in PCI, wanted 4"),
+    "empty": ("PRE-01: no NVIDIA GPU below /srv/lab/sys", "PRE-02: 0 GPUs in PCI, expected 4"),
     "system": (
         "PRE-03: the system is debian-13",
         "PRE-07: /etc/apt/sources.list.d/own.sources configures the same repository",
@@ -200,7 +200,7 @@ def test_a_key_with_another_fingerprint_is_refused(fresh: Fresh, tmp_path: Path)
     finally:
         stranger.close()
     assert "PRE-07" in message
-    assert f"holds key {stranger.fingerprint}, wanted {fresh.room.key.fingerprint}" in message
+    assert f"holds key {stranger.fingerprint}, expected {fresh.room.key.fingerprint}" in message
     assert (difference, changed) == (set(), ())
 
 

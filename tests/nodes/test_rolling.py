@@ -31,10 +31,10 @@ ROLLOUT = {"serial": [1, 2, 3], "allowDisruption": True}
 FAULT = "/etc/tmpfiles.d/lost.conf"  # makes the driver find a GPU too few, from boot to boot
 PODS = 6
 CORDON, EVICT, INSTALL, UNCORDON = (
-    "gpu_node : Cordon the node, with a note that it was us (DRV-15)",
+    "gpu_node : Cordon the node, with an annotation that says who did (DRV-15)",
     "gpu_node : Evict the pods, as their disruption budgets allow (DRV-15)",
     "nvidia_driver : Install the whole set in one transaction (DRV-02, DRV-07, DRV-22)",
-    "gpu_node : Uncordon the node, which we cordoned (KUB-03)",
+    "gpu_node : Uncordon the node, which the play cordoned (KUB-03)",
 )
 
 
@@ -153,7 +153,7 @@ def test_the_bad_host_is_named_and_why(rollout: RollOut) -> None:
     run, _, _ = rollout.rolled
     assert run.code == 2, run.output
     (message,) = run[BAD].messages
-    assert "DRV-21: the driver shows 3 GPUs, wanted 4" in message
+    assert "DRV-21: the driver shows 3 GPUs, expected 4" in message
 
 
 def test_a_node_is_emptied_changed_rebooted_and_released_in_this_order(rollout: RollOut) -> None:

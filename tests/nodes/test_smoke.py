@@ -134,7 +134,7 @@ def test_fewer_gpus_than_declared_are_told(lab: Lab, cell: str) -> None:
     message = lab.message(cell, PULLED)
     containers.play(node, GPUS)
     assert f"CTK-20: a container of {PULLED}, started by containerd, shows 3 GPUs" in message
-    assert f"wanted 4 ({ROLE}_expected_gpus)" in message
+    assert f"expected 4 ({ROLE}_expected_gpus)" in message
     assert "GPU 2: NVIDIA A100-SXM4-40GB" in message
     assert set(lab.left(cell)) == {""}
 

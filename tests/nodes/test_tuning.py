@@ -43,8 +43,8 @@ REFUSED: list[Refused] = [
         "rm /run/fake-nvidia/proc/sys/kernel/numa_balancing;"
         "mv /srv/lab/sys/class/infiniband/mlx5_0 /srv/lab/card",
         [
-            "TUN-01: GPUs 0, 1, 2, 3 take a power limit from 100.00 to 400.00 W, wanted 500",
-            "TUN-02: GPUs 0, 1, 2, 3 reach 1410 MHz, wanted up to 1980",
+            "TUN-01: GPUs 0, 1, 2, 3 take a power limit from 100.00 to 400.00 W, expected 500",
+            "TUN-02: GPUs 0, 1, 2, 3 reach 1410 MHz, expected up to 1980",
             "TUN-03: the GPUs have no ECC to switch",
             "TUN-04: the processor's vendor is Zhaoxin",
             "TUN-05: the host is a virtual machine",

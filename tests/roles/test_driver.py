@@ -197,7 +197,7 @@ STATES: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "full": (
         {"out": {"df": "Avail\n100\n10\n"}},
         {},
-        ["PRE-03: 100 MiB free below /, wanted 5120", "PRE-03: 10 MiB free below /boot"],
+        ["PRE-03: 100 MiB free below /, expected 5120", "PRE-03: 10 MiB free below /boot"],
     ),
     "full-and-done": ({**RUNS_NEW, "out": {**RUNS_NEW["out"], "df": "A\n1\n1\n"}}, {}, []),
     "not-offered": (
