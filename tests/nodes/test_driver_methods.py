@@ -322,7 +322,8 @@ def test_a_branch_changes_in_one_transaction(story: Story) -> None:
 
 def test_the_installer_replaces_its_own_driver(story: Story) -> None:
     """DRV-17: unloaded first, because the installer refuses otherwise; DRV-13: waited for."""
-    assert "RETRYING: [installer.lab.example]: Find out who uses the GPUs" in story.forced.run.output
+    waited = "RETRYING: [installer.lab.example]: Find out who uses the GPUs"
+    assert waited in story.forced.run.output
     assert smi(story, INSTALLER) == [f"{SECOND}, Enabled"]
 
 

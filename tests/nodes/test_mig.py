@@ -368,7 +368,8 @@ def test_two_owners_are_refused(story: Story, host: Host) -> None:
     assert "MIG-01: nvidia-mig-manager.service is enabled, and the cluster's" in host.refused(
         host.play(nvidia_mig_manager="cluster")
     )
-    assert "which gpugen did not write; somebody else partitions these GPUs" in host.refused(host.play())
+    fault = "which gpugen did not write; somebody else partitions these GPUs"
+    assert fault in host.refused(host.play())
     host.node.sh(f"mv /root/record {record}")
 
 
