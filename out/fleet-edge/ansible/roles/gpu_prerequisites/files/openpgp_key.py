@@ -60,9 +60,9 @@ def fingerprint(data):
     """Return the fingerprint of the only primary key."""
     keys = [body for tag, body in packets(data) if tag == PUBLIC_KEY]
     if len(keys) != 1:
-        raise ValueError("%d keys, wanted one" % len(keys))
+        raise ValueError("%d keys, expected one" % len(keys))
     if keys[0][0] != 4:
-        raise ValueError("a key of version %d, wanted 4" % keys[0][0])
+        raise ValueError("a key of version %d, expected 4" % keys[0][0])
     head = b"\x99" + len(keys[0]).to_bytes(2, "big")
     return hashlib.sha1(head + keys[0], usedforsecurity=False).hexdigest().upper()
 
