@@ -12,7 +12,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from gpugen.assemble import assemble
 from gpugen.catalog import Catalog
 from gpugen.validate import validate
-from support import ROOT
+from support import ROOT, hosts_half
 from support.specs import changed, resolved
 
 PREFIX = "nvidia_container_toolkit_"
@@ -167,3 +167,33 @@ def test_the_role_takes_every_variable(changes: dict[str, Any]) -> None:
     values = {PREFIX + name: value for name, value in {**shared, **own}.items()}
     assert set(values) <= set(options)
     assert ArgumentSpecValidator(options).validate(values).error_messages == []
+
+
+@pytest.mark.parametrize(
+    ("distribution", "minor", "mode", "version"),
+    [
+        ("kubeadm", "1.36", "import", None),
+        ("k3s", "1.36", "detect", None),
+        ("rke2", "1.36", "detect", None),
+        ("k0s", "1.35", "merge", 2),
+        ("k0s", "1.36", "merge", 3),
+    ],
+)
+def test_how_the_runtime_learns_of_the_toolkit(
+    distribution: str, minor: str, mode: str, version: int | None
+) -> None:
+    stated = {"version": minor, "distribution": distribution}
+    found = hosts_half.variables({"/kubernetes": stated}, "all")
+    assert found["nvidia_container_toolkit_mode"] == mode
+    assert found.get("nvidia_container_toolkit_dropin_version") == version
+    assert ("nvidia_container_toolkit_dropin" in found) == (mode != "detect")
+
+
+def test_the_toolkit_honours_the_list_strategy() -> None:
+    volumes = hosts_half.variables({"/deviceListStrategy": ["volume-mounts"]}, "all")
+    assert volumes["nvidia_container_toolkit_config"] == {
+        "accept-nvidia-visible-devices-as-volume-mounts": "true",
+        "accept-nvidia-visible-devices-envvar-when-unprivileged": "false",
+    }
+    cdi = hosts_half.variables({"/deviceListStrategy": ["cdi-cri"]}, "all")
+    assert cdi["nvidia_container_toolkit_enable_cdi"] is True

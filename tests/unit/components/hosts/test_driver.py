@@ -12,6 +12,7 @@ from gpugen.components.hosts.driver import COMPONENT
 from gpugen.components.hosts.driver.packages import UnknownPackagesError
 from gpugen.components.hosts.prerequisites import COMPONENT as PREREQUISITES
 from support import ROOT
+from support.hosts_half import variables
 from support.specs import findings_of, resolved
 
 INSTALLER = {"url": "https://mirror.lab.example/x-580.178.04.run", "sha256": "0" * 64}
@@ -236,3 +237,63 @@ def test_a_flavour_that_does_not_drive_the_board_is_refused(
     changes = {DRIVER + "kernelModules": flavour, DRIVER + "version": version}
     found = [each.id for each in findings_of({"/pools/0/gpu/model": model, **changes})]
     assert [name for name in found if name.startswith("driver-")] == ([finding] if finding else [])
+
+
+@pytest.mark.parametrize(
+    ("system", "model", "version", "driver", "fabric", "nvlink5"),
+    [
+        ("ubuntu-24.04", "a100-sxm4-40gb", "550.163.01", "cuda-drivers-550", "-550", False),
+        ("ubuntu-24.04", "a100-sxm4-40gb", "570.195.03", "nvidia-open-570", "-570", False),
+        ("ubuntu-24.04", "a100-sxm4-40gb", "580.178.04", "nvidia-open-580", "", False),
+        ("ubuntu-24.04", "a100-sxm4-40gb", "595.91.07", "nvidia-open", "", False),
+        ("ubuntu-24.04", "v100-sxm2-32gb", "580.178.04", "cuda-drivers-580", None, False),
+        ("ubuntu-26.04", "l4", "595.91.07", "nvidia-open", None, False),
+        ("debian-12", "l4", "580.178.04", "nvidia-open", None, False),
+        ("ubuntu-24.04", "b200", "580.178.04", "nvidia-open-580", "", True),
+    ],
+)
+def test_package_names(
+    system: str, model: str, version: str, driver: str, fabric: str | None, nvlink5: bool
+) -> None:
+    found = variables(
+        {
+            "/pools/0/gpu/model": model,
+            "/hostDefaults/os": system,
+            "/hostDefaults/driver/version": version,
+        }
+    )
+    assert found["nvidia_driver_packages"] == [driver]
+    names = found["nvidia_driver_fabric_packages"]
+    assert names[:1] == ([] if fabric is None else [f"nvidia-fabricmanager{fabric}"])
+    assert found["nvidia_driver_nvlink5_packages"] == (
+        ["nvlsm", "infiniband-diags"] if nvlink5 else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "version", "stated", "flavour"),
+    [
+        ("l4", "580.178.04", "auto", "open"),
+        ("l4", "550.163.01", "auto", "proprietary"),
+        ("l4", "580.178.04", "proprietary", "proprietary"),
+        ("v100-sxm2-32gb", "580.178.04", "auto", "proprietary"),
+        ("b200", "570.195.03", "auto", "open"),
+    ],
+)
+def test_flavour_of_the_kernel_modules(model: str, version: str, stated: str, flavour: str) -> None:
+    driver = {"version": version, "kernelModules": stated}
+    found = variables({"/pools/0/gpu/model": model, "/hostDefaults/driver": driver})
+    assert found["nvidia_driver_modules"] == flavour
+
+
+def test_a_superchip_keeps_its_gpu_memory_from_the_system() -> None:
+    found = variables({"/pools/0/gpu/model": "gh200-96gb"})
+    assert found["nvidia_driver_module_options"] == {"NVreg_CoherentGPUMemoryMode": "driver"}
+    assert variables()["nvidia_driver_module_options"] == {}
+
+
+def test_a_driver_of_the_image_is_only_verified() -> None:
+    found = variables({"/hostDefaults/driver": {"method": "none"}})
+    assert found["nvidia_driver_method"] == "none"
+    assert "nvidia_driver_packages" not in found
+    assert found["gpu_prerequisites_headers"] is False

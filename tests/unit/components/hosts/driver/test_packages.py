@@ -42,13 +42,6 @@ def test_proprietary_modules_come_from_the_dkms_stream_drv_05() -> None:
     assert "kmod-nvidia-latest-dkms" in found["nvidia_driver_packages"]
 
 
-def test_the_headers_are_named_by_the_system_pre_04() -> None:
-    el = variables("rocky-9")["gpu_prerequisites_header_packages"]
-    assert el == ["kernel-devel-matched", "kernel-headers"]
-    assert "kernel-modules-extra" in variables("amzn-2023")["gpu_prerequisites_header_packages"]
-    assert "gpu_prerequisites_header_packages" not in variables("debian-12")
-
-
 def test_the_fabric_has_the_names_of_rpm_drv_07() -> None:
     found = variables("rhel-9", B200)
     assert found["nvidia_driver_fabric_packages"] == ["nvidia-fabricmanager", "libnvsdm"]
