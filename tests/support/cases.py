@@ -1,4 +1,4 @@
-"""Counts the cases that each reader judged, and writes the table of docs/develop/cases.md.
+"""Counts the cases that each program validated, and writes the table of docs/develop/cases.md.
 
 A test counts for a reader when it passed and asked for the program itself, stands on a fixture that
 did, or carries the mark ``judged_by``. Workers of pytest-xdist hand their counts to the first one.
@@ -16,27 +16,28 @@ import pytest
 
 from support.upstream.commands import rows
 
-OF_PYTHON = {  # readers that come with the test requirements; name of the package -> what it judges
+OF_PYTHON = {  # programs of the test requirements; name of the package -> what it validates
     "ansible-core": "inventories, plays, roles and their arguments; on booted nodes what they do",
     "ansible-lint": "plays and roles, by its strictest profile",
     "kubernetes-validate": "every object, strictly, by the schema of its Kubernetes version",
 }
 HEAD = """\
 <!-- Written by `sh tests/run --cases=docs/develop/cases.md`. -->
-# What was judged by whom
+# What was validated by which program
 
-Made by the last full run of the tests: how many cases each reader judged. How they are built and
-what each lets pass stands in [upstream programs](upstream.md). A case counts for every reader it
-asked.
+Made by the last full run of the tests: how many cases each program validated. How they are built
+and what each lets pass is in [upstream programs](upstream.md). A case counts for every program that
+it asked.
 
-| Reader | Version | Judges | Cases |
+| Program | Version | Validates | Cases |
 | --- | --- | --- | ---: |
 """
 BROKEN = """
-## The judges are judged
+## The validators are tested
 
 Good trees, broken on purpose in every way that follows, each in up to two files of three clusters;
-and which judge of `tests/support/validators` noticed it first. {} mutants, {} that nobody noticed.
+and which validator of `tests/support/validators` noticed it first. {} mutants, {} that nobody
+noticed.
 
 | What was done to a tree | Mutants | Noticed by |
 | --- | ---: | --- |
@@ -84,7 +85,7 @@ class Cases:
         return report
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Hand the counts over, or write the table; readers without a case fail a full run."""
+        """Hand the counts over, or write the table; programs without a case fail a full run."""
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
             output["cases"] = dict(self.counts)
@@ -92,7 +93,7 @@ class Cases:
         elif path := self.config.getoption("--cases"):
             Path(path).write_text(page(self.counts) + broken(self.broken), encoding="utf-8")
             if idle := sorted(set(_judges()) - set(self.counts)):
-                print(f"\nno case was judged by {', '.join(idle)}")
+                print(f"\nno case was validated by {', '.join(idle)}")
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(optionalhook=True)
@@ -105,7 +106,7 @@ class Cases:
 
 
 def page(counts: Counter[str]) -> str:
-    """Return the first part of docs/develop/cases.md: readers."""
+    """Return the first part of docs/develop/cases.md: programs."""
     lines = (
         f"| `{name}` | {release} | {judges} | {counts[name]} |\n"
         for name, (release, judges) in _judges().items()

@@ -137,7 +137,7 @@ def _tidy(chosen: list[Row]) -> int:
 
 def markdown() -> Iterator[str]:
     """Yield the lines of the table in docs/develop/upstream.md."""
-    yield "| Reader | Version | Group | Judges | What it lets pass |"
+    yield "| Program | Version | Group | Validates | What it lets pass |"
     yield "|---|---|---|---|---|"
     for row in rows():
         yield f"| `{row.name}` | {row.version} | {row.group} | {row.judges} | {row.note} |"
