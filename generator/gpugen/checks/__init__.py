@@ -13,7 +13,7 @@ from gpugen.model.finding import Finding, Pointer, Severity
 from gpugen.model.spec import ClusterSpec
 
 MOST_SHOWN = 100  # findings of one check
-MOST_SOUGHT = 1000  # problems after which a check is asked for no more
+MOST_SOUGHT = 1000  # problems after which a check is stopped
 POOL = "\0"  # in a message or hint: the problem's own pool; users' values come there escaped
 
 
@@ -36,8 +36,8 @@ Judge: TypeAlias = Callable[[ClusterSpec], Iterator[Problem]]
 class Check(NamedTuple):
     """One function with an id that is never renamed or reused.
 
-    component: limits the check to specs that use it; empty: every spec. at_key: a key is at fault,
-    not the value that stands behind it.
+    component: limits the check to specs that use it; empty: every spec. at_key: the key is wrong,
+    not its value.
     """
 
     id: str
@@ -53,7 +53,7 @@ class Check(NamedTuple):
         return self.judge.__doc__ or ""
 
     def run(self, spec: ClusterSpec) -> Iterator[Finding]:
-        """Yield a finding per problem; none where the component that it concerns is off."""
+        """Yield a finding per problem; none if the check's component is off."""
         if self.component and self.component not in spec.options:
             return
         problems = list(islice(self.judge(spec), MOST_SOUGHT + 1))
@@ -75,14 +75,14 @@ def _bounded(found: Sequence[Problem], *, is_all: bool) -> Iterator[Problem]:
     more = len(found) - MOST_SHOWN
     if more > 0 or not is_all:
         many = f"{max(more, 0)} more" if is_all else f"more than {max(more, 0)} more"
-        hint = "correct the first ones; the rest may have the same cause"
-        yield Problem(at=found[-1].at, message=f"and {many} findings of this kind", hint=hint)
+        hint = "correct the first ones; the others may have the same cause"
+        yield Problem(at=found[-1].at, message=f"and {many} findings with this id", hint=hint)
 
 
 def _grouped(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Yield problems, those once that one place causes in several pools.
+    """Yield problems; one that a single place causes in several pools is yielded once.
 
-    Further pools are named behind the first, where the message names pools at all.
+    Other pools are named after the first, where the message names a pool.
     """
     groups: dict[tuple[str, ...], list[Problem]] = {}
     for problem in problems:
@@ -103,7 +103,7 @@ def check(
     component: str = "",
     at_key: bool = False,
 ) -> Callable[[Judge], Check]:
-    """Make a check of a function; ``tags`` are numbers of the check catalogue such as GG-03."""
+    """Make a check of a function; ``tags``: numbers in the developers' list of checks."""
     return lambda judge: Check(id, judge, severity, tags, component, at_key)
 
 

@@ -12,10 +12,11 @@ from gpugen.model.spec import ClusterSpec, HostLine
 
 @check("hosts-address-wrong")
 def addresses(spec: ClusterSpec) -> Iterator[Problem]:
-    """Ansible would try to resolve what looks like an address and is none.
+    """An address must be an IP address or a host name, and must lead to another machine.
 
-    Loopback, link-local, multicast and unspecified addresses are no machine of the cluster: a play
-    would change the machine that it runs on, or nothing.
+    Ansible tries to resolve what only looks like an address. Loopback, link-local, multicast and
+    unspecified addresses are not hosts of the cluster: a play would change the control host, or
+    nothing.
     """
     for line in host_lines(spec):
         if not line.address:
@@ -28,15 +29,15 @@ def addresses(spec: ClusterSpec) -> Iterator[Problem]:
             yield Problem(
                 at=at,
                 message=f"{line.address!r} {reason}",
-                hint="write the address that others reach it at",
+                hint="write the address at which other machines reach it",
             )
 
 
 @check("hosts-same-address")
 def same_address(spec: ClusterSpec) -> Iterator[Problem]:
-    """Two hosts at one address are one machine, which would get both configurations in turn.
+    """Two hosts with one address are one machine, which would get both configurations in turn.
 
-    Compared are address, or name where no address is stated, port and the hosts on the way.
+    Addresses (or names, where no address is stated), ports and jump hosts are compared.
     """
     seen: dict[tuple[str, int, tuple[str, ...]], str] = {}
     for line, ssh in _reached(spec):
@@ -47,14 +48,14 @@ def same_address(spec: ClusterSpec) -> Iterator[Problem]:
                     at=line.at / "address" if line.address else line.at,
                     message=f"hosts {other!r} and {host!r} are both reached at {key[0]}, port"
                     f" {key[1]}",
-                    hint="give each its own address, or its port under ssh; leave one of them out",
+                    hint="give each its own address or ssh port, or remove one of them",
                 )
                 break
 
 
 @check("ssh-jump-wrong")
 def jumps(spec: ClusterSpec) -> Iterator[Problem]:
-    """A host on the way is an IP address or a host name that leads to another machine.
+    """A jump host must be an IP address or a host name, and must lead to another machine.
 
     Source: ssh_config(5), ProxyJump.
     """
@@ -78,7 +79,7 @@ def host_lines(spec: ClusterSpec) -> Iterator[HostLine]:
 
 
 def _reached(spec: ClusterSpec) -> Iterator[tuple[HostLine, Ssh]]:
-    """List lines with the settings nearest to them; a host of both is what its pool says."""
+    """List lines with the SSH settings that apply; for a host of both, those of its pool."""
     pooled = {host for pool in spec.pools for line in pool.hosts for host in line.hosts}
     for pool in spec.pools:
         for line in pool.hosts:
@@ -99,7 +100,7 @@ def _better_address(address: str) -> str:
     if port.isdecimal() and ":" not in host and leads_somewhere(host):
         return f"write address: {host}, and the port as ssh: {{port: {port}}}"
     if ":" in address:
-        return "write it as RFC 4291 has it, such as 2001:db8::17"
+        return "write a valid IPv6 address, such as 2001:db8::17"
     if is_number(address):
         return "write four numbers from 0 to 255, such as 10.20.0.17"
-    return "write 1 to 63 letters, digits and inner hyphens between its dots"
+    return "use labels of 1 to 63 letters, digits and inner hyphens, separated by dots"

@@ -1,4 +1,4 @@
-"""Checks of what a cluster takes from the repository's own catalogue."""
+"""Checks of what a cluster uses of the repository's own catalogue."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from gpugen.model.spec import ClusterSpec, NodePool
 
 @check("catalog-override-in-use", severity=Severity.WARNING)
 def override_in_use(spec: ClusterSpec) -> Iterator[Problem]:
-    """A row of this repository's catalog/ takes the place of one that gpugen brings.
+    """A row of this repository's catalog/ overrides one that ships with gpugen.
 
-    Such a row decides what hosts install and run, and hides later corrections of ours. Whoever may
-    change catalog/ changes clusters, so CODEOWNERS names who reviews it (docs/specs/catalog.md).
+    Such a row decides what hosts install and run, and hides later corrections in gpugen. Whoever
+    may change catalog/ changes clusters, so let CODEOWNERS require a review
+    (docs/specs/catalog.md).
     """
     told: set[str] = set()
     for row, at in _overrides(spec):
@@ -22,8 +23,9 @@ def override_in_use(spec: ClusterSpec) -> Iterator[Problem]:
             told.add(row)
             yield Problem(
                 at=at,
-                message=f"{row} is this repository's own row, in place of gpugen's",
-                hint="review catalog/ like code, or take the row out to use gpugen's",
+                message=f"{row} comes from this repository's catalog/, which overrides gpugen's"
+                " row",
+                hint="review catalog/ like code, or remove the row to use gpugen's",
             )
 
 

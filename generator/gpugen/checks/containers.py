@@ -1,4 +1,4 @@
-"""Checks of what the containers of components ask for."""
+"""Checks of the resources that components' containers request."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ _FACTORS = {
 
 @check("component-resources-wrong")
 def resources(spec: ClusterSpec) -> Iterator[Problem]:
-    """The API server refuses a container that requests more than its limit, or half a byte.
+    """The API server rejects a request above its limit, and fractions of a byte.
 
-    Only processors, memory and storage are anything to our programs. A GPU they would take away
-    from workloads, or wait for it themselves: they see GPUs without asking.
-    Source: kubernetes v1.36.3, pkg/apis/core/validation, ValidateContainerResourceRequirements;
-    observed with kube-apiserver.
+    gpugen's programs use CPU, memory and ephemeral storage only. They see GPUs without requesting
+    them; a requested GPU would be lost to workloads. Source: kubernetes v1.36.3,
+    pkg/apis/core/validation, ValidateContainerResourceRequirements; observed with kube-apiserver.
     """
     for name, options in spec.options.items():
         at = spec.at / "components" / name / "resources"
@@ -55,15 +54,15 @@ def _containers(
 def _wrong(
     kind: str, resource: str, text: str, limits: Mapping[str, str]
 ) -> tuple[str, str] | None:
-    """Return message and hint, None where the API server takes the amount."""
+    """Return message and hint, None where the API server accepts the amount."""
     if resource not in NAMES:
         return (
-            f"{kind} names {resource}, of which gpugen's programs use nothing",
-            f"leave it out; {', '.join(NAMES)} can be stated",
+            f"{kind} has {resource}, which gpugen's programs do not use",
+            f"remove it; supported are {', '.join(NAMES)}",
         )
     if resource != "cpu" and _amount(text) % 1:
         return (
-            f"{kind}.{resource} is {text}, which is no whole number of bytes",
+            f"{kind}.{resource} is {text}, not a whole number of bytes",
             f"for mebibytes write {text.rstrip('m')}Mi",
         )
     if kind == REQUESTS and resource in limits and _amount(text) > _amount(limits[resource]):

@@ -1,4 +1,4 @@
-"""Checks of the control plane's hosts: named once, with nothing that has no effect there."""
+"""Checks of the control plane's hosts: listed once, no settings without effect."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from gpugen.model.spec import ClusterSpec, HostLine
 
 @check("control-plane-same-host")
 def same_host(spec: ClusterSpec) -> Iterator[Problem]:
-    """A host of the control plane that is named twice would be changed twice, in one play."""
+    """A control plane host that is listed twice would be changed twice by one play."""
     seen: set[str] = set()
     for line in spec.control_plane.hosts:
         hosts = set(line.hosts)
         if twice := sorted(hosts & seen):
             yield Problem(
-                at=line.at, message=f"host {twice[0]!r} is named twice", hint="name it once"
+                at=line.at,
+                message=f"host {twice[0]!r} is listed twice",
+                hint="remove the duplicate",
             )
         seen |= hosts
 
 
 @check("control-plane-own-values", at_key=True)
 def own_values(spec: ClusterSpec) -> Iterator[Problem]:
-    """What is a host's own is stated once: in its pool, if the host is in one.
+    """A host's own settings are stated once: in its pool, if it is in one.
 
-    The plays ask the control plane for no node's name.
+    Plays do not use node names of control plane hosts.
     """
     if not spec.control_plane.hosts:
         return
@@ -34,22 +36,22 @@ def own_values(spec: ClusterSpec) -> Iterator[Problem]:
         if line.node_name:
             yield Problem(
                 at=line.at / "nodeName",
-                message="nodeName has no effect in the control plane",
-                hint="leave it out, or state it in the pool that the host is in",
+                message="nodeName has no effect under controlPlane",
+                hint="remove it, or state it in the host's pool",
             )
         pool = next((pools[host] for host in line.hosts if host in pools), "")
         for key, value in _own(line).items():
             if pool and value:
                 yield Problem(
                     at=line.at / key,
-                    message=f"{line.pattern!r} is in pool {pool!r} too, where its {key} belongs",
-                    hint=f"state {key} there and only the name here",
+                    message=f"{line.pattern!r} is also in pool {pool!r}, where its {key} belongs",
+                    hint=f"move {key} there and keep only the name here",
                 )
 
 
 @check("control-plane-without-effect", at_key=True)
 def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
-    """Only the main scheduler is configured on these hosts, and only when it is to pack."""
+    """These hosts are used only to configure the main scheduler for bin packing."""
     options = spec.options.get("scheduler")
     if not spec.control_plane.hosts or (options is not None and options["mode"] == "main"):
         return
@@ -58,8 +60,7 @@ def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
             at=spec.control_plane.at,
             message="controlPlane has no effect: nothing configures the main scheduler on these"
             " hosts",
-            hint="write components: {scheduler: {}}, which packs GPUs there, or leave"
-            " controlPlane out",
+            hint="write components: {scheduler: {}} to pack GPUs, or remove controlPlane",
         )
 
 

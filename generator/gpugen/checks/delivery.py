@@ -1,4 +1,4 @@
-"""Checks of what Argo CD or Flux is pointed at."""
+"""Checks of what Argo CD or Flux reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpugen.model.spec import ClusterSpec
 
 @check("delivery-argocd-without-repository")
 def argocd_repository(spec: ClusterSpec) -> Iterator[Problem]:
-    """An Application names the repository that it follows. Source: Argo CD v3, Application."""
+    """An Application needs the repository that it follows. Source: Argo CD v3, Application."""
     if spec.delivery.engine == "argocd" and not spec.delivery.repo_url:
         yield Problem(
             at=spec.delivery.at / "engine",
@@ -21,21 +21,20 @@ def argocd_repository(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("delivery-flux-without-source")
 def flux_source(spec: ClusterSpec) -> Iterator[Problem]:
-    """A Kustomization of Flux takes its files from a source object: the user's, or ours."""
+    """A Flux Kustomization reads from a source object, existing or rendered by gpugen."""
     delivery = spec.delivery
     if delivery.engine == "flux" and not delivery.repo_url and "sourceRef" not in delivery.flux:
         yield Problem(
             at=delivery.at / "engine",
-            message="the Flux Kustomizations have no source to read from",
-            hint="add delivery.flux.sourceRef, for example"
-            " {kind: GitRepository, name: flux-system}, "
-            "or delivery.repoURL, from which a source is made",
+            message="the Flux Kustomizations have no source",
+            hint="add delivery.flux.sourceRef, such as {kind: GitRepository, name: flux-system},"
+            " or delivery.repoURL to render a source",
         )
 
 
 @check("delivery-flux-address")
 def flux_address(spec: ClusterSpec) -> Iterator[Problem]:
-    """A source of Flux refuses the short form of SSH addresses.
+    """Flux sources do not accept the short (scp-like) form of SSH addresses.
 
     Source: fluxcd/source-controller v1.9, GitRepository, pattern of spec.url.
     """
@@ -44,26 +43,26 @@ def flux_address(spec: ClusterSpec) -> Iterator[Problem]:
         host, _, path = delivery.repo_url.partition(":")
         yield Problem(
             at=delivery.at / "repoURL",
-            message=f"Flux does not read the address {delivery.repo_url!r}",
+            message=f"Flux does not accept the address {delivery.repo_url!r}",
             hint=f"write ssh://{host}/{path}",
         )
 
 
 @check("delivery-without-engine", "GG-05", at_key=True)
 def without_engine(spec: ClusterSpec) -> Iterator[Problem]:
-    """Nothing is delivered unless an engine is named, so the other fields have no effect."""
+    """Without an engine nothing is delivered, so the other fields have no effect."""
     stated = spec.stated.keys(spec.delivery.at)
     if stated and "engine" not in stated:
         yield Problem(
             at=spec.delivery.at,
-            message=f"delivery names no engine, so {', '.join(sorted(stated))} have no effect",
-            hint="write engine: argocd or engine: flux, or leave delivery out",
+            message=f"delivery has no engine, so {', '.join(sorted(stated))} has no effect",
+            hint="write engine: argocd or engine: flux, or remove delivery",
         )
 
 
 @check("delivery-without-effect", "GG-05", at_key=True)
 def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
-    """A field of another engine is not used by the one that was chosen."""
+    """A field of one delivery engine has no effect with another."""
     stated = spec.stated.keys(spec.delivery.at)
     engine = spec.delivery.engine
     if stated and "engine" not in stated:
@@ -77,9 +76,9 @@ def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
         used -= {"repoURL", "revision"}
     for key in stated:
         if key not in used:
-            hint = f"leave {key} out, or choose another engine"
+            hint = f"remove {key}, or choose another engine"
             if engine == "flux" and key in ("repoURL", "revision"):
-                hint = f"the object that flux.sourceRef names holds it; leave {key} out"
+                hint = f"remove {key}; the object of flux.sourceRef has it"
             yield Problem(
                 at=spec.delivery.at / key,
                 message=f"{key} has no effect with engine {engine!r}",

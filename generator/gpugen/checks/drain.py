@@ -1,4 +1,4 @@
-"""Checks of how plays empty nodes."""
+"""Checks of how plays drain nodes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from gpugen.model.spec import ClusterSpec
 
 @check("drain-without-context", "DRV-15", severity=Severity.WARNING)
 def drain_without_context(spec: ClusterSpec) -> Iterator[Problem]:
-    """Plays drain nodes through kubectl, which needs a context; without one they stop there.
+    """Plays drain nodes with kubectl, which needs a context; without one they stop at that step.
 
-    A driver is then not changed, and a host not rebooted, while its kubelet runs.
+    They then change no driver and reboot no host whose kubelet runs.
     """
     if ROOT / "drain" in spec.stated and not spec.access.kubeconfig_context:
         yield Problem(
             at=ROOT / "drain",
-            message="drain has no effect: the plays have no context by which to reach the cluster",
+            message="drain has no effect: no access.kubeconfigContext, so plays cannot reach the"
+            " cluster",
             hint="write access: {kubeconfigContext: ...}, or remove drain",
         )

@@ -11,7 +11,7 @@ from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec, NodePool
 from gpugen.text.versions import UPGRADE, is_older, newer_words
 
-OPEN_ONLY_BRANCH = 620  # install guide v620: no proprietary flavour any more
+OPEN_ONLY_BRANCH = 620  # install guide v620: proprietary modules end here
 FAMILIES = ("debian", "redhat")  # of packages that the host roles install
 TOOLKIT_FLOOR = "1.17.8"  # carries the fixes of CVE-2025-23266 and CVE-2025-23267
 
@@ -23,7 +23,7 @@ def _driven(spec: ClusterSpec) -> Iterator[NodePool]:
 
 @check("driver-too-new-for-gpu", "DRV-01")
 def too_new(spec: ClusterSpec) -> Iterator[Problem]:
-    """The branch no longer drives this architecture: no device would be found.
+    """The driver branch no longer supports this GPU architecture: no GPU would be found.
 
     Source: NVIDIA data centre drivers, architecture matrix (580 is the last branch for Maxwell,
     Pascal and Volta).
@@ -33,25 +33,24 @@ def too_new(spec: ClusterSpec) -> Iterator[Problem]:
         if branch is not None and last is not None and branch.id > last:
             yield Problem(
                 at=host_setting(spec, pool, "driver", "version"),
-                message=f"driver branch {branch.id} does not drive {pool.gpu.id}"
-                f" ({pool.gpu.architecture});"
-                f" {last} is the last that does",
-                hint=f"take a version of branch {last} for pool {POOL}",
+                message=f"driver branch {branch.id} does not support {pool.gpu.id}"
+                f" ({pool.gpu.architecture}); {last} is the last that does",
+                hint=f"use a version of branch {last} for pool {POOL}",
                 pool=pool.name,
             )
 
 
 @check("driver-too-old-for-gpu", "DRV-01")
 def too_old(spec: ClusterSpec) -> Iterator[Problem]:
-    """The board came after this driver. Source: the board's row in the catalogue."""
+    """The GPU model is newer than this driver. Source: the GPU model's row in the catalogue."""
     for pool in _driven(spec):
         driver, gpu, floor = pool.host.driver, pool.gpu, _floor(pool)
         if floor:
             yield Problem(
                 at=host_setting(spec, pool, "driver", "version"),
-                message=f"driver {driver.version} does not know {gpu.id}, which needs {floor} or"
-                " newer",
-                hint=f"take {floor} or newer; 'gpugen catalog drivers' lists the branches",
+                message=f"driver {driver.version} does not support {gpu.id}, which needs {floor}"
+                " or newer",
+                hint=f"use {floor} or newer; 'gpugen catalog drivers' lists the branches",
                 pool=pool.name,
             )
 
@@ -67,10 +66,10 @@ def _floor(pool: NodePool) -> str:
 
 @check("driver-kernel-modules", "DRV-01")
 def kernel_modules(spec: ClusterSpec) -> Iterator[Problem]:
-    """The flavour of the kernel modules does not drive this GPU.
+    """This flavour of the kernel modules does not support the GPU model.
 
-    Open modules find nothing older than Turing; proprietary ones do not bind to Blackwell and
-    Grace parts and end with branch 620. Source: NVIDIA driver installation guide v620.
+    Open modules need Turing or newer; proprietary ones do not support Blackwell and Grace, and end
+    before branch 620. Source: NVIDIA driver installation guide v620.
     """
     for pool in _driven(spec):
         driver, gpu = pool.host.driver, pool.gpu
@@ -89,14 +88,14 @@ def kernel_modules(spec: ClusterSpec) -> Iterator[Problem]:
             yield Problem(
                 at=host_setting(spec, pool, "driver", "kernelModules"),
                 message=why,
-                hint="write kernelModules: auto, or leave it out",
+                hint="write kernelModules: auto, or remove it",
                 pool=pool.name,
             )
 
 
 @check("driver-modules-impossible", "DRV-01")
 def no_flavour(spec: ClusterSpec) -> Iterator[Problem]:
-    """The GPU needs one flavour of the modules and the branch brings only the other."""
+    """The GPU model needs one flavour of the kernel modules, the branch has only the other."""
     for pool in _driven(spec):
         driver, gpu = pool.host.driver, pool.gpu
         assert driver.branch is not None
@@ -109,43 +108,43 @@ def no_flavour(spec: ClusterSpec) -> Iterator[Problem]:
         yield Problem(
             at=host_setting(spec, pool, "driver", "version"),
             message=f"{gpu.id} needs {missing} kernel modules, which branch {driver.branch.id}"
-            " lacks",
-            hint="take another driver branch for this pool",
+            " does not have",
+            hint="choose another driver branch for this pool",
             pool=pool.name,
         )
 
 
 @check("driver-modules-without-install")
 def modules_without_install(spec: ClusterSpec) -> Iterator[Problem]:
-    """With method none nothing is installed, so a flavour has no effect."""
+    """With method none nothing is installed, so kernelModules has no effect."""
     for pool in spec.pools:
         driver = pool.host.driver
         if driver.method is DriverMethod.NONE and driver.kernel_modules is not KernelModules.AUTO:
             yield Problem(
                 at=host_setting(spec, pool, "driver", "kernelModules"),
                 message="kernelModules has no effect with method none",
-                hint="leave it out; the image decides it",
+                hint="remove it; the hosts' image decides",
                 pool=pool.name,
             )
 
 
 @check("driver-branch-end-of-life", severity=Severity.WARNING)
 def end_of_life(spec: ClusterSpec) -> Iterator[Problem]:
-    """The vendor no longer fixes faults of this branch. Source: NVIDIA data centre drivers."""
+    """The vendor no longer fixes this driver branch. Source: NVIDIA data centre drivers."""
     for pool in _driven(spec):
         branch = pool.host.driver.branch
         if branch is not None and not branch.is_supported and not _floor(pool):
             yield Problem(
                 at=host_setting(spec, pool, "driver", "version"),
-                message=f"driver branch {branch.id} is not supported any more ({branch.status})",
-                hint="580 and 595 are supported; 'gpugen catalog drivers' lists all",
+                message=f"driver branch {branch.id} is no longer supported ({branch.status})",
+                hint="use 580 or 595; 'gpugen catalog drivers' lists all branches",
                 pool=pool.name,
             )
 
 
 @check("toolkit-known-vulnerable", "CTK-05")
 def toolkit_floor(spec: ClusterSpec) -> Iterator[Problem]:
-    """Older container toolkits let a container take over its host.
+    """In older container toolkits a container can escape to its host.
 
     Source: CVE-2024-0132, CVE-2025-23359, CVE-2025-23266, CVE-2025-23267; GPU Operator 25.3.2.
     """
@@ -154,20 +153,20 @@ def toolkit_floor(spec: ClusterSpec) -> Iterator[Problem]:
         if is_older(version, TOOLKIT_FLOOR):
             yield Problem(
                 at=host_setting(spec, pool, "containerToolkit", "version"),
-                message=f"container toolkit {version} has known escapes to the host",
-                hint=f"take {TOOLKIT_FLOOR} or newer",
+                message=f"container toolkit {version} has known container escapes",
+                hint=f"use {TOOLKIT_FLOOR} or newer",
                 pool=pool.name,
             )
 
 
 @check("system-not-supported", "PRE-03")
 def system(spec: ClusterSpec) -> Iterator[Problem]:
-    """The roles refuse the system before their first change. Source: its row in the catalogue."""
+    """The host roles do not support this operating system. Source: its row in the catalogue."""
     for pool in spec.pools:
         row = pool.host.os
         reason = "" if row.is_supported else row.reason
         if row.is_supported and row.family not in FAMILIES:
-            reason = f"they install packages of the {' and '.join(FAMILIES)} family only, so far"
+            reason = f"so far they install packages of the {' and '.join(FAMILIES)} family only"
         if reason:
             yield Problem(
                 at=host_setting(spec, pool, "os"),
@@ -179,7 +178,7 @@ def system(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("system-without-architecture", "DRV-26")
 def architecture_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
-    """The vendor builds no packages for this system on this architecture.
+    """The vendor has no packages for this operating system on this architecture.
 
     Source: the system's row in the catalogue; Debian has amd64 only.
     """
@@ -191,17 +190,16 @@ def architecture_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
         if is_asked and known and host.architecture not in known:
             yield Problem(
                 at=host_setting(spec, pool, "os"),
-                message=f"the vendor has no packages of {host.os.id} for {host.architecture},"
-                " which the"
-                f" hosts of {pool.gpu.id} are",
-                hint="take another system for this pool, such as ubuntu-24.04",
+                message=f"the vendor has no packages for {host.os.id} on {host.architecture}, the"
+                f" architecture of hosts with {pool.gpu.id}",
+                hint="choose another operating system for this pool, such as ubuntu-24.04",
                 pool=pool.name,
             )
 
 
 @check("system-without-branch", "DRV-26")
 def branch_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
-    """The vendor's repository for this system does not carry the driver branch.
+    """The vendor's repository for this operating system does not have the driver branch.
 
     Source: the system's row in the catalogue; Ubuntu 26.04 begins with 595.
     """
@@ -214,19 +212,19 @@ def branch_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
             span = f"{low or 'the first'} to {high or 'the newest'}"
             yield Problem(
                 at=host_setting(spec, pool, "driver", "version"),
-                message=f"the vendor's repository for {pool.host.os.id} carries branches {span},"
-                f" not {branch.id}",
-                hint="take a branch from there, or another system",
+                message=f"the vendor's repository for {pool.host.os.id} has branches {span}, not"
+                f" {branch.id}",
+                hint="use one of these branches, or another operating system",
                 pool=pool.name,
             )
 
 
 @check("driver-newer-than-known", "DRV-01", severity=Severity.WARNING)
 def newer_than_known(spec: ClusterSpec) -> Iterator[Problem]:
-    """No such version was out when this gpugen was: a slip, or a version that nobody here judged.
+    """The version is newer than any this gpugen knows: a typo, or an untested version.
 
-    A repository that does not have it refuses the whole transaction. Source: the branch's row in
-    the catalogue, latestKnown.
+    If the repository does not have it, the whole package transaction fails. Source: the branch's
+    row in the catalogue, latestKnown.
     """
     for pool in spec.pools:
         driver = pool.host.driver

@@ -15,11 +15,11 @@ RESERVED = frozenset(  # names of devices, whatever follows after a dot
 
 @check("file-name-not-portable")
 def portable(spec: ClusterSpec) -> Iterator[Problem]:
-    """Windows cannot check a repository out that holds such a name, not even to read the rest.
+    """Windows cannot check out a repository with such a name.
 
-    Names of devices (con, nul, com1 ...) are no file names there, with or without an ending, nor
-    are names that end in a dot; and two names that differ in case only are one file. Source:
-    Microsoft, Naming Files, Paths, and Namespaces.
+    Device names (con, nul, com1 ...), with or without an extension, and names that end in a dot are
+    not allowed there, and names that differ only in case are one file. Source: Microsoft, Naming
+    Files, Paths, and Namespaces.
     """
     names = [(spec.at / "name", "cluster", spec.name)]
     names += [(pool.at / "name", "pool", pool.name) for pool in spec.pools]
@@ -34,12 +34,12 @@ def portable(spec: ClusterSpec) -> Iterator[Problem]:
 
 
 def unportable(path: str) -> str:
-    """Say why Windows has no such path; empty if nothing is wrong with it."""
+    """Return why Windows does not allow the path; empty if it does."""
     for step in path.split("/"):
         if step.partition(".")[0].rstrip(" ").lower() in RESERVED:
-            return f"{step!r} is the name of a device on Windows"
+            return f"{step!r} is a device name on Windows"
         if step.endswith((".", " ")):
-            return f"Windows drops what {step!r} ends in"
+            return f"Windows drops the trailing dot or space of {step!r}"
     return ""
 
 
@@ -56,7 +56,7 @@ def _key_files(spec: ClusterSpec) -> Iterator[Problem]:
             yield Problem(
                 at=at,
                 message=f"{path!r} and {seen[path.lower()]!r} are one file on Windows and macOS",
-                hint="spell both alike, or rename one of the files",
+                hint="use one spelling, or rename one of the files",
             )
 
 

@@ -19,7 +19,7 @@ _NODE_NAME = re.compile(rf"{LABEL}(?:\.{LABEL})*\Z")
 
 @check("hosts-range-wrong")
 def ranges(spec: ClusterSpec) -> Iterator[Problem]:
-    """Ansible refuses the range or it names no host.
+    """Ansible rejects the range, or the range has no host.
 
     Source: ansible-core 2.19, expand_hostname_range.
     """
@@ -30,19 +30,19 @@ def ranges(spec: ClusterSpec) -> Iterator[Problem]:
         except RangeError as error:
             hint = "write it low to high, with as many digits on both sides, such as [01:16]"
             if isinstance(error, TooManyHostsError):
-                hint = "look for a digit too many"
+                hint = "check the range for an extra digit"
             yield Problem(at=_name_of(line, spec), message=str(error), hint=hint)
     if total > MOST:
         yield Problem(
             at=spec.at / "pools",
-            message=f"the spec names {total} hosts; one cluster has at most {MOST}",
-            hint="look for a range that runs too far",
+            message=f"the spec has {total} hosts; a cluster may have at most {MOST}",
+            hint="check for a range that is too long",
         )
 
 
 @check("hosts-same-host")
 def same_host(spec: ClusterSpec) -> Iterator[Problem]:
-    """A host that stands in two places would get two configurations, one after the other."""
+    """A host that is listed twice would get two configurations, one after the other."""
     seen: dict[str, str] = {}
     for pool in spec.pools:
         for line in pool.hosts:
@@ -53,12 +53,12 @@ def same_host(spec: ClusterSpec) -> Iterator[Problem]:
                 seen[host] = pool.name
             if twice:
                 host, other = twice[0]
-                where = f"also in pool {other!r}" if other != pool.name else "named twice"
+                where = f"also in pool {other!r}" if other != pool.name else "listed twice"
                 more = f" (and {len(twice) - 1} more hosts)" if len(twice) > 1 else ""
                 yield Problem(
                     at=_name_of(line, spec),
                     message=f"host {host!r} of pool {POOL} is {where}{more}",
-                    hint="a host belongs to one pool and is named once",
+                    hint="list each host once, in one pool",
                     pool=pool.name,
                 )
 
@@ -75,7 +75,7 @@ def same_node(spec: ClusterSpec) -> Iterator[Problem]:
                     yield Problem(
                         at=_name_of(line, spec),
                         message=f"hosts {seen[node]!r} and {host!r} are both the node {node!r}",
-                        hint="write access.nodeNames: fqdn, or a nodeName per host",
+                        hint="write access.nodeNames: fqdn, or a nodeName for each host",
                         pool=pool.name,
                     )
                     break
@@ -83,9 +83,10 @@ def same_node(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("hosts-name-wrong")
 def host_names(spec: ClusterSpec) -> Iterator[Problem]:
-    """Kubernetes takes a node's name only as DNS labels, 63 characters in all.
+    """A Kubernetes node name consists of DNS labels, 63 characters in all.
 
-    More would fit, but the kubelet writes the name into the label kubernetes.io/hostname, too.
+    Kubernetes allows more, but the kubelet also writes the name into the label
+    kubernetes.io/hostname.
     """
     for line in host_lines(spec):
         host = max(line.hosts, key=len, default="")
@@ -93,8 +94,8 @@ def host_names(spec: ClusterSpec) -> Iterator[Problem]:
         if host and not DNS_NAME.match(host):
             yield Problem(
                 at=_name_of(line, spec),
-                message=f"{host!r} is no host name",
-                hint="write 1 to 63 letters, digits and inner hyphens between its dots",
+                message=f"{host!r} is not a valid host name",
+                hint="use labels of 1 to 63 letters, digits and inner hyphens, separated by dots",
             )
         elif not_a_hosts(host):
             continue  # hosts-name-not-free says so
@@ -109,20 +110,20 @@ def host_names(spec: ClusterSpec) -> Iterator[Problem]:
                 at=_name_of(line, spec),
                 message=f"host {host!r} would be the node {node!r}, which Kubernetes does not"
                 " allow",
-                hint="labels of a name have 1 to 63 letters, digits and inner hyphens",
+                hint="use labels of 1 to 63 letters, digits and inner hyphens, separated by dots",
             )
         elif len(node) > LABEL_LIMIT:
             yield Problem(
                 at=_name_of(line, spec),
-                message=f"the name of node {node!r} has {len(node)} characters; {LABEL_LIMIT}"
-                " are the most",
-                hint="write access.nodeNames: short, or a nodeName, as the cluster shows the node",
+                message=f"the node name {node!r} has {len(node)} characters; at most"
+                f" {LABEL_LIMIT} are allowed",
+                hint="write access.nodeNames: short, or the nodeName that the cluster shows",
             )
 
 
 @check("hosts-name-not-free")
 def free_names(spec: ClusterSpec) -> Iterator[Problem]:
-    """Ansible would take the name for a group, or for the machine that the play runs on.
+    """The name is already a group of the inventory, or means the control host.
 
     Source: ansible-core 2.19, constants.py, LOCALHOST: tasks delegated to one of these names follow
     a host of the inventory that is called so.
@@ -133,9 +134,9 @@ def free_names(spec: ClusterSpec) -> Iterator[Problem]:
             if host.lower() in groups:
                 why, hint = "is a group of the inventory", "write the host's own name"
             elif host.lower() == CONTROL_HOST:
-                why, hint = "is the machine that plays run on", "write the host's own name"
+                why, hint = "is the control host, on which plays run", "write the host's own name"
             elif why := not_a_hosts(host):
-                hint = "write the name and the address that others reach the host at"
+                hint = "write the name and address at which other machines reach the host"
             else:
                 continue
             yield Problem(at=_name_of(line, spec), message=f"{host!r} {why}", hint=hint)
@@ -144,17 +145,17 @@ def free_names(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("hosts-range-with-own-values")
 def range_with_own_values(spec: ClusterSpec) -> Iterator[Problem]:
-    """An address or a node name is one host's own; a range would give it to many."""
+    """An address or a node name belongs to one host, not to a range of hosts."""
     for line in host_lines(spec):
         own = "address" if line.address else "nodeName" if line.node_name else ""
         if own and "[" in line.pattern:
             yield Problem(
                 at=line.at / own,
                 message=f"{line.pattern!r} is a range, but {own} belongs to one host",
-                hint="name the hosts one by one",
+                hint="list the hosts one by one",
             )
 
 
 def _name_of(line: HostLine, spec: ClusterSpec) -> Pointer:
-    """Return where a line's host name stands: the item itself, or its ``name``."""
+    """Return the place of a line's host name: the item itself, or its ``name``."""
     return line.at / "name" if line.at / "name" in spec.stated else line.at

@@ -1,4 +1,4 @@
-"""Checks of what MIG asks of the hosts: drivers, and boards that need preparation."""
+"""Checks of what MIG needs on hosts: drivers, and GPU models that need preparation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpugen.text.versions import is_older, parts
 
 @check("mig-needs-newer-driver", "GG-11")
 def needs_driver(spec: ClusterSpec) -> Iterator[Problem]:
-    """MIG on this board, or this profile, began with a newer driver.
+    """MIG on this GPU model, or this profile, needs a newer driver.
 
     Source: MIG user guide v620.
     """
@@ -34,20 +34,20 @@ def needs_driver(spec: ClusterSpec) -> Iterator[Problem]:
                 at=host_setting(spec, pool, "driver", "version"),
                 message=f"{what} on {pool.gpu.id} needs driver {floor} or newer; pool {POOL}"
                 f" has {version}",
-                hint="raise the driver of this pool",
+                hint="use a newer driver for this pool",
                 pool=pool.name,
             )
 
 
 def _is_said(pool: NodePool, version: str, floor: str) -> bool:
-    """Tell whether the finding about the board itself asks for a driver that has MIG as well."""
+    """Tell whether the driver that the GPU model itself needs is new enough for MIG."""
     gpu = pool.gpu
     own = gpu.min_driver or str(gpu.min_branch or 0)
     return is_older(version, own) and not is_older(own, floor)
 
 
 def _floors(pool: NodePool, geometry: MigGeometry) -> Iterator[tuple[str, str]]:
-    """List the oldest drivers for what the pool asks of its boards, and what each is for."""
+    """List the oldest drivers for what the pool's MIG layout needs, and what each is for."""
     for floor in (geometry.min_driver, pool.gpu.mig_min_driver):
         if floor:
             yield floor, "MIG"
@@ -61,23 +61,23 @@ def _floors(pool: NodePool, geometry: MigGeometry) -> Iterator[tuple[str, str]]:
 
 @check("mig-driver-without-mig", "GG-11")
 def driver_without_mig(spec: ClusterSpec) -> Iterator[Problem]:
-    """This very driver has no MIG on this board. Source: the board's row in the catalogue."""
+    """MIG is broken in this driver version on this GPU model. Source: its row in the catalogue."""
     for pool in spec.pools:
         version = pool.host.driver.version
         if pool.mig.is_cut and version in pool.gpu.mig_excluded_drivers:
             yield Problem(
                 at=host_setting(spec, pool, "driver", "version"),
                 message=f"driver {version} has no MIG on {pool.gpu.id}",
-                hint="take another version for this pool",
+                hint="choose another version for this pool",
                 pool=pool.name,
             )
 
 
 @check("mig-board-needs-preparation", severity=Severity.WARNING)
 def preparation(spec: ClusterSpec) -> Iterator[Problem]:
-    """The board carries MIG only after a change that gpugen does not make.
+    """The GPU model has MIG only after a preparation that gpugen does not do.
 
-    Source: the board's row in the catalogue.
+    Source: its row in the catalogue.
     """
     for pool in spec.pools:
         gpu = pool.gpu

@@ -17,10 +17,10 @@ SHARED = "-SHARED"
 
 @check("mig-profile-not-advertised", "GG-11", at_key=True)
 def not_advertised(spec: ClusterSpec) -> Iterator[Problem]:
-    """The device plugin of this version would register the instance under another name, or not.
+    """This device plugin version would register the MIG instance under another name, or not at all.
 
     Before v0.20.0 it matches profiles by a part of their name, so 1g.5gb+me is registered as
-    mig-1g.5gb, and 1c.3g.20gb as mig-3g.20gb. Only under the strategy mixed: single has one name.
+    mig-1g.5gb, and 1c.3g.20gb as mig-3g.20gb. Only with strategy mixed: single has one name.
     Source: k8s-device-plugin v0.19.3, observed.
     """
     version = plugin_version(spec)
@@ -42,18 +42,18 @@ def _instead(pool: NodePool, profile: str) -> str:
     """Return what to write instead of a profile that the plugin of the release misnames."""
     name = mig.parse_profile(profile)
     if name.compute < name.slices:
-        return f"take whole instances ({name.gpu_instance}), or the strategy single"
+        return f"use whole instances ({name.gpu_instance}), or strategy: single"
     is_alike = all(tuple(entry.profiles) == (profile,) for entry in pool.mig.layout)
-    single = "write strategy: single, as all GPUs are cut alike, or " if is_alike else ""
+    single = "write strategy: single, since all GPUs have the same layout, or " if is_alike else ""
     return (
-        f'{single}write components: {{device-plugin: {{version: "0.20.0"}}}}, which is not judged'
-        " by our tests, or take a profile without attributes"
+        f'{single}write components: {{device-plugin: {{version: "0.20.0"}}}}, which is not tested'
+        " with this release, or use a profile without attributes"
     )
 
 
 @check("mig-product-label-too-long", "GG-09", severity=Severity.WARNING)
 def label_too_long(spec: ClusterSpec) -> Iterator[Problem]:
-    """A label value has at most 63 characters; a longer product is left out, and none selects it.
+    """A label value has at most 63 characters; nodes do not get a longer one.
 
     Source: Kubernetes, labels and selectors; node-feature-discovery v0.18.3, pkg/nfd-master: a
     label that is not valid is ignored.
@@ -63,7 +63,7 @@ def label_too_long(spec: ClusterSpec) -> Iterator[Problem]:
             if len(value) > LABEL_LIMIT:
                 renamed = value.removesuffix(SHARED)
                 is_cured = len(renamed) <= LABEL_LIMIT  # else rename would change nothing
-                rename = f"write sharing.rename: true, which takes {SHARED} away, or "
+                rename = f"write sharing.rename: true, which drops {SHARED}, or "
                 yield Problem(
                     at=pool.at / ("sharing" if is_cured else "mig"),
                     message=f"label {key} of pool {POOL} would be {len(value)} characters long,"

@@ -32,14 +32,14 @@ _FOREIGN_TAINTS = {
 
 @check("pools-same-name")
 def same_name(spec: ClusterSpec) -> Iterator[Problem]:
-    """A pool's name is a folder, a node label and an inventory group: two pools cannot share it."""
+    """A pool's name is a folder, a node label and an inventory group, so it must be unique."""
     seen: set[str] = set()
     for pool in spec.pools:
         if pool.name in seen:
             yield Problem(
                 at=pool.at / "name",
-                message=f"two pools are called {POOL}",
-                hint="rename one, or join their hosts in one pool",
+                message=f"two pools have the name {POOL}",
+                hint="rename one, or move their hosts into one pool",
                 pool=pool.name,
             )
         seen.add(pool.name)
@@ -47,7 +47,7 @@ def same_name(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("pool-label-not-free", "GG-13", "DIST-17", at_key=True)
 def labels(spec: ClusterSpec) -> Iterator[Problem]:
-    """A label of the spec is re-asserted by every play; its other owner would fight for it."""
+    """Plays set the spec's labels on every run, so they must not have another owner."""
     for pool in spec.pools:
         for key in pool.labels:
             prefix = key.rpartition("/")[0]
@@ -55,7 +55,7 @@ def labels(spec: ClusterSpec) -> Iterator[Problem]:
             if owner:
                 yield Problem(
                     at=pool.at / "labels" / key,
-                    message=f"label {key!r} is not free: {owner}",
+                    message=f"label {key!r} is reserved: {owner}",
                     hint="use a prefix of your own, such as example.com/team",
                     pool=pool.name,
                 )
@@ -63,15 +63,15 @@ def labels(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("pool-taint-twice")
 def taints(spec: ClusterSpec) -> Iterator[Problem]:
-    """Kubernetes refuses a node on which one key and effect occur twice."""
+    """Kubernetes rejects a node with two taints of the same key and effect."""
     for pool in spec.pools:
         seen: set[tuple[str, str]] = set()
         for taint in pool.taints:
             if (taint.key, taint.effect) in seen:
                 yield Problem(
                     at=taint.at,
-                    message=f"taint {taint.key!r} with effect {taint.effect} stands twice",
-                    hint="keep one of them",
+                    message=f"duplicate taint {taint.key!r} with effect {taint.effect}",
+                    hint="remove one of them",
                     pool=pool.name,
                 )
             seen.add((taint.key, taint.effect))
@@ -79,7 +79,7 @@ def taints(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("pool-taint-not-free")
 def taint_not_free(spec: ClusterSpec) -> Iterator[Problem]:
-    """Kubernetes sets and removes the taints of its own domain, by what it sees of a node.
+    """Kubernetes sets and removes the taints of its own domain itself.
 
     Source: Kubernetes documentation, taints and tolerations, "Taint based evictions".
     """
@@ -89,33 +89,33 @@ def taint_not_free(spec: ClusterSpec) -> Iterator[Problem]:
             if prefix in _FOREIGN_TAINTS:
                 yield Problem(
                     at=taint.at / "key",
-                    message=f"taint {taint.key!r} is not free: {_FOREIGN_TAINTS[prefix]}",
-                    hint="use a key of your own, such as nvidia.com/gpu or example.com/team",
+                    message=f"taint {taint.key!r} is reserved: {_FOREIGN_TAINTS[prefix]}",
+                    hint="use another key, such as nvidia.com/gpu or example.com/team",
                     pool=pool.name,
                 )
 
 
 @check("pool-architecture")
 def architecture(spec: ClusterSpec) -> Iterator[Problem]:
-    """The board does not occur in hosts of that processor architecture. Source: the catalogue."""
+    """The GPU model does not exist in hosts of that CPU architecture. Source: the catalogue."""
     for pool in spec.pools:
         known = pool.gpu.host_architectures
         if pool.host.architecture not in known:
             yield Problem(
                 at=host_setting(spec, pool, "architecture"),
-                message=f"{pool.gpu.id} occurs in {' and '.join(known)} hosts,"
-                f" not in {pool.host.architecture}",
-                hint="correct the architecture or the model",
+                message=f"{pool.gpu.id} exists in {' and '.join(known)} hosts only, not in"
+                f" {pool.host.architecture}",
+                hint="correct architecture or gpu.model",
                 pool=pool.name,
             )
 
 
 @check("pool-more-units-than-pods", severity=Severity.WARNING)
 def more_units_than_pods(spec: ClusterSpec) -> Iterator[Problem]:
-    """A kubelet takes 110 pods unless its configuration says otherwise, those of agents included.
+    """A kubelet runs at most 110 pods by default, agents included.
 
-    Where every unit is to have a pod of its own, units beyond that stay idle: the scheduler leaves
-    the pods Pending with "Too many pods". Source: kubernetes v1.36.3, KubeletConfiguration.
+    If each unit is to have its own pod, units beyond that stay idle: the scheduler leaves the pods
+    Pending with "Too many pods". Source: kubernetes v1.36.3, KubeletConfiguration.
     """
     for pool in spec.pools:
         units = sum(pool.prediction.capacity.values())
@@ -124,16 +124,15 @@ def more_units_than_pods(spec: ClusterSpec) -> Iterator[Problem]:
                 at=pool.sharing.at / "resources"
                 if pool.sharing.resources
                 else pool.mig.at / "layout",
-                message=f"a node of pool {POOL} advertises {units} units, and a kubelet takes"
-                f" {PODS}"
-                " pods by default",
-                hint="raise maxPods in the kubelets' configuration, or make fewer units",
+                message=f"a node of pool {POOL} advertises {units} units, but a kubelet runs at"
+                f" most {PODS} pods by default",
+                hint="raise maxPods in the kubelets' configuration, or reduce the number of units",
                 pool=pool.name,
             )
 
 
 def _owner(prefix: str) -> str:
-    """Say who owns labels of a prefix or of a domain below it; empty if nobody does."""
+    """Return who owns labels with a prefix or in a domain below it; empty if nobody does."""
     for domain, why in _FOREIGN_LABELS.items():
         if prefix == domain or prefix.endswith(f".{domain}"):
             return why

@@ -1,4 +1,4 @@
-"""Checks of where packages come from: stated, signed by a known key, and by which transport."""
+"""Checks of package repositories: stated, signed by a known key, and by which transport."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ OWN = (
 
 @check("repositories-missing", "CTK-02", "DRV-26", "PRE-07", severity=Severity.WARNING, at_key=True)
 def missing(spec: ClusterSpec) -> Iterator[Problem]:
-    """Nothing in the spec says where packages come from.
+    """The spec states no package repository.
 
-    The play then takes what the hosts' own sources offer, whoever signed it, and refuses a host
-    whose sources lack a version.
+    The play then uses whatever the hosts' own package sources have, whoever signed it, and stops on
+    a host whose sources do not have the version.
     """
     for pool in spec.pools:
-        lacking = _lacking(pool)
-        if lacking:
+        missing = _missing(pool)
+        if missing:
             yield Problem(
                 at=_place(spec, pool),
-                message=f"no repository is stated for {' and '.join(lacking)}; the hosts of pool"
-                f" {POOL} must have sources of their own",
-                hint=_lines(pool, lacking),
+                message=f"no package repository for {' and '.join(missing)}; the hosts of pool"
+                f" {POOL} must have it configured already",
+                hint=_lines(pool, missing),
                 pool=pool.name,
             )
 
 
-def _lacking(pool: NodePool) -> list[str]:
-    """Name what has no stated source."""
+def _missing(pool: NodePool) -> list[str]:
+    """Name what has no package repository."""
     stated = pool.host.repositories
     if stated.both is not None:
         return []
@@ -47,29 +47,29 @@ def _lacking(pool: NodePool) -> list[str]:
 
 
 def _place(spec: ClusterSpec, pool: NodePool) -> Pointer:
-    """Return where the lines belong: to the defaults, unless the pool has some of its own."""
+    """Return where repositories belong: under hostDefaults, unless the pool has its own."""
     stated = pool.host.repositories
     if stated.driver is None and stated.container_toolkit is None:
         return DEFAULTS if DEFAULTS in spec.stated else pool.at
     return host_setting(spec, pool, "repositories")
 
 
-def _lines(pool: NodePool, lacking: list[str]) -> str:
-    """Return what to write; the vendor's own where its key is known."""
+def _lines(pool: NodePool, missing: list[str]) -> str:
+    """Return what to write: the vendor's repository where its key is known."""
     if pool.host.repositories.driver is not None:
-        return "write containerToolkit: vendor beside driver:, or a repository as driver: has it"
+        return "add containerToolkit: vendor beside driver, or a repository such as that of driver"
     if pool.host.repositories.container_toolkit is not None:
-        return "write driver: vendor beside containerToolkit:, or a repository of your own"
-    if pool.host.driver.method is DriverMethod.VENDOR or len(lacking) > 1:
+        return "add driver: vendor beside containerToolkit, or your own repository"
+    if pool.host.driver.method is DriverMethod.VENDOR or len(missing) > 1:
         return f"write hostDefaults: {{{KNOWN}}}, or for a mirror repositories: {OWN}"
-    return "write hostDefaults: {repositories: {containerToolkit: vendor}}, or a mirror there"
+    return "write hostDefaults: {repositories: {containerToolkit: vendor}}, or your own mirror"
 
 
 @check("repository-key-unknown", "PRE-07")
 def key_unknown(spec: ClusterSpec) -> Iterator[Problem]:
-    """The vendor signs packages for this system by a key whose fingerprint nobody confirmed.
+    """The fingerprint of the vendor's signing key for this operating system is not known.
 
-    A key that was fetched without a fingerprint to compare it with proves nothing. Source:
+    A fetched key proves nothing without a fingerprint to compare it with. Source:
     cudaRepository.keys of the catalogue's packages.
     """
     for pool in spec.pools:
@@ -78,51 +78,49 @@ def key_unknown(spec: ClusterSpec) -> Iterator[Problem]:
             if not source.fingerprint and system.is_supported:
                 yield Problem(
                     at=source.at,
-                    message="no fingerprint is known of the key that signs the vendor's"
-                    " packages for"
-                    f" {system.id}",
-                    hint="learn it from the vendor in a way that you trust, and write driver:"
-                    " {baseURL:"
-                    f" {source.uri.rsplit('/', 3)[0]}, keyFile: {source.key_file}, fingerprint:"
-                    " ...}; containerToolkit: vendor may stay",
+                    message=f"the fingerprint of the vendor's signing key for {system.id} is not"
+                    " known",
+                    hint="get it from the vendor by a trusted way, and write driver: {baseURL:"
+                    f" {source.uri.rsplit('/', 3)[0]}, keyFile: {source.key_file},"
+                    " fingerprint: ...}; keep containerToolkit: vendor",
                     pool=pool.name,
                 )
 
 
 @check("repository-plain-http", "PRE-07", severity=Severity.WARNING)
 def plain_http(spec: ClusterSpec) -> Iterator[Problem]:
-    """Whoever is on the way sees what is installed, and can hold back newer packages.
+    """Without TLS, others on the network see what is installed and can hold back newer packages.
 
-    Signatures keep foreign packages out, not old ones; dnf checks those of the index only with
-    signedMetadata.
+    Signatures protect against foreign packages, not against old ones; dnf verifies the index only
+    with signedMetadata.
     """
     for own in _stated(spec):
         if own.base_url.startswith("http://"):
             yield Problem(
                 at=own.at / "baseURL",
                 message=f"{own.base_url} is reached without TLS",
-                hint="write https://; where the mirror has none, signedMetadata: true at least"
-                " shows"
-                " dnf whether its index is genuine",
+                hint="write https://, or at least signedMetadata: true if the mirror has no TLS"
+                " shows dnf whether its index is genuine",
             )
 
 
 @check("repository-setting-without-effect")
 def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
-    """apt always demands a signed index, so that the setting adds nothing to it."""
+    """apt always requires a signed index, so the setting has no effect there."""
     used = {own for pool in spec.pools if is_dnf(pool.host.os) for own in _of(pool)}
     for own in _stated(spec):
         if own.signs_metadata and own not in used:
             yield Problem(
                 at=own.at / "signedMetadata",
-                message="signedMetadata has no effect: no pool with dnf takes packages from there",
-                hint="leave it out",
+                message="signedMetadata has no effect: no pool that uses dnf installs packages"
+                " from there",
+                hint="remove it",
             )
 
 
 @check("repositories-two-forms")
 def two_forms(spec: ClusterSpec) -> Iterator[Problem]:
-    """One repository for everything and one for each part exclude each other."""
+    """State either one repository for everything, or one per part."""
     for pool in spec.pools:
         place = host_setting(spec, pool, "repositories")
         stated = spec.stated.keys(place)
@@ -131,8 +129,9 @@ def two_forms(spec: ClusterSpec) -> Iterator[Problem]:
         if forms and single:
             yield Problem(
                 at=place / forms[0],
-                message=f"{forms[0]} stands beside {sorted(single)[0]}, which is for both",
-                hint=f"put {', '.join(sorted(single))} below the part that they are for",
+                message=f"{forms[0]} and {sorted(single)[0]} exclude each other:"
+                f" {sorted(single)[0]} is for both parts",
+                hint=f"move {', '.join(sorted(single))} below driver or containerToolkit",
                 pool=pool.name,
             )
 

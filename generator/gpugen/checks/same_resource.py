@@ -1,4 +1,4 @@
-"""Checks of resources that mean a whole device in one pool and a share of one in another."""
+"""Checks of resources that are a whole device in one pool and a share of one in another."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from gpugen.model.prediction import ResourcePrediction
 from gpugen.model.spec import ClusterSpec, NodePool
 
 KEEPS_AWAY = ("NoSchedule", "NoExecute")
-OF_THE_VENDOR = "nvidia.com/"  # taints that whoever asks for a GPU tolerates
+OF_THE_VENDOR = "nvidia.com/"  # taints that every pod that requests a GPU tolerates
 
 
 @check("sharing-same-name-as-whole", "GG-08", severity=Severity.WARNING)
 def same_name(spec: ClusterSpec) -> Iterator[Problem]:
-    """The scheduler counts units by name; it does not know that some of them are shares.
+    """The scheduler counts units by name and does not know that some are shares of a device.
 
-    A pod that asks for eight may bind to a node whose eight units are shares of two devices. There
-    the kubelet refuses it (UnexpectedAdmissionError), or, with failRequestsGreaterThanOne: false,
-    it runs on fewer devices than it asked for. A taint that only the shared pool has keeps such
-    pods away, unless its key is of nvidia.com/: whoever asks for a GPU tolerates that.
+    A pod that requests eight may bind to a node whose eight units are shares of two devices. The
+    kubelet rejects it there (UnexpectedAdmissionError), or, with failRequestsGreaterThanOne: false,
+    it runs on fewer devices than it requested. A taint that only the shared pool has keeps such
+    pods away, unless its key begins with nvidia.com/, which pods that request GPUs tolerate.
     Source: k8s-device-plugin v0.19.3, internal/rm and api/config/v1, replicas.
     """
     tolerated = frozenset(spec.options.get("guardrails", {}).get("toleratedTaints", ()))
@@ -33,16 +33,17 @@ def same_name(spec: ClusterSpec) -> Iterator[Problem]:
             ]
             if resource.replicas > 1 and resource.units > 1 and others:
                 what = (
-                    "the kubelet refuses such a pod there"
+                    "the kubelet rejects such a pod there"
                     if pool.sharing.fail_requests_greater_than_one
-                    else "there they may be shares of one device"
+                    else "its units may be shares of one device"
                 )
                 yield Problem(
                     at=pool.sharing.at / "resources" / resource.base,
                     message=f"{resource.name} is a share in pool {POOL} and a whole device in"
-                    f" {_named(others)}: a pod that asks for several may bind here, and {what}",
-                    hint="write rename: true here, or give this pool a taint of its own, such as"
-                    " {key: example.com/shared, effect: NoSchedule}",
+                    f" {_named(others)}: a pod that requests several may bind here, and"
+                    f" {what}",
+                    hint="write rename: true here, or give this pool its own taint, such as {key:"
+                    " example.com/shared, effect: NoSchedule}",
                     pool=pool.name,
                 )
 

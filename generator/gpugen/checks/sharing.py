@@ -24,7 +24,7 @@ def _mps(spec: ClusterSpec) -> Iterator[NodePool]:
 
 
 def _mps_that_serves(spec: ClusterSpec) -> Iterator[NodePool]:
-    """List the pools that share by MPS and can; the others have a finding that says so."""
+    """List the pools that share by MPS and can; the others have their own finding."""
     for pool in _mps(spec):
         is_old = pool.gpu.compute_capability < VOLTA
         if not (is_old or pool.mig.is_cut or pool.mig.strategy is MigStrategy.MIXED):
@@ -32,7 +32,7 @@ def _mps_that_serves(spec: ClusterSpec) -> Iterator[NodePool]:
 
 
 def _is_unsettled(pool: NodePool) -> bool:
-    """Tell whether the instances of a pool have a finding of their own."""
+    """Tell whether a pool's MIG instances have their own finding."""
     geometry = pool.gpu.geometry
     if pool.mig.strategy is MigStrategy.NONE or not pool.mig.layout:
         return pool.mig.is_cut or pool.mig.strategy is not MigStrategy.NONE
@@ -53,15 +53,15 @@ def mps_with_mixed_mig(spec: ClusterSpec) -> Iterator[Problem]:
             yield Problem(
                 at=pool.sharing.at / "mode",
                 message=f"pool {POOL} combines MPS with MIG strategy 'mixed'",
-                hint="share this pool by time-slicing, or "
-                + ("do not cut its GPUs" if pool.mig.is_cut else "write strategy: none"),
+                hint="use mode: time-slicing for this pool, or "
+                + ("remove its MIG layout" if pool.mig.is_cut else "write strategy: none"),
                 pool=pool.name,
             )
 
 
 @check("sharing-mps-with-mig", "GG-03")
 def mps_with_mig(spec: ClusterSpec) -> Iterator[Problem]:
-    """MPS shares whole GPUs; on a MIG instance the device plugin ends with an error.
+    """MPS shares whole GPUs only; for MIG instances the device plugin exits with an error.
 
     Source: k8s-device-plugin v0.19.3, internal/rm: "sharing using MPS is not supported for MIG
     devices".
@@ -71,16 +71,16 @@ def mps_with_mig(spec: ClusterSpec) -> Iterator[Problem]:
             yield Problem(
                 at=pool.sharing.at / "mode",
                 message=f"pool {POOL} combines MPS with MIG instances",
-                hint="share this pool by time-slicing, or do not cut its GPUs",
+                hint="use mode: time-slicing for this pool, or remove its MIG layout",
                 pool=pool.name,
             )
 
 
 @check("sharing-mps-replicas", "GG-02")
 def mps_replicas(spec: ClusterSpec) -> Iterator[Problem]:
-    """The MPS control daemon serves 48 clients per GPU, before compute capability 7.5 only 16.
+    """The MPS control daemon allows 48 clients per GPU, 16 before compute capability 7.5.
 
-    Beyond that it exits while the plugin waits for it, and no GPU is advertised. Source:
+    Above that it exits, the plugin waits for it, and no GPU is advertised. Source:
     k8s-device-plugin v0.19.3, cmd/mps-control-daemon/mps/device.go; observed.
     """
     for pool in _mps_that_serves(spec):
@@ -90,29 +90,28 @@ def mps_replicas(spec: ClusterSpec) -> Iterator[Problem]:
             if replicas > ceiling:
                 yield Problem(
                     at=pool.sharing.at / "resources" / name,
-                    message=f"{replicas} replicas by MPS, but {pool.gpu.id} serves at most"
-                    f" {ceiling}",
-                    hint=f"take at most {ceiling}",
+                    message=f"{replicas} MPS replicas, but {pool.gpu.id} allows at most {ceiling}",
+                    hint=f"write at most {ceiling}",
                     pool=pool.name,
                 )
 
 
 @check("sharing-mps-gpu-too-old", "GG-03")
 def mps_too_old(spec: ClusterSpec) -> Iterator[Problem]:
-    """GPUs before Volta have no MPS with isolated clients. Source: k8s-device-plugin#647."""
+    """GPUs older than Volta have no MPS with isolated clients. Source: k8s-device-plugin#647."""
     for pool in _mps(spec):
         if pool.gpu.compute_capability < VOLTA:
             yield Problem(
                 at=pool.sharing.at / "mode",
-                message=f"{pool.gpu.id} ({pool.gpu.architecture}) is too old for MPS",
-                hint="share this pool by time-slicing",
+                message=f"{pool.gpu.id} ({pool.gpu.architecture}) does not support MPS",
+                hint="use mode: time-slicing for this pool",
                 pool=pool.name,
             )
 
 
 @check("sharing-mps-always-fails-requests", "GG-05")
 def mps_fails_requests(spec: ClusterSpec) -> Iterator[Problem]:
-    """With MPS the plugin always refuses requests for more than one unit, before v0.20.0.
+    """With MPS, device plugins before v0.20.0 always reject requests for more than one unit.
 
     Source: k8s-device-plugin v0.19.3 and v0.20.0, api/config/v1; both observed.
     """
@@ -122,16 +121,16 @@ def mps_fails_requests(spec: ClusterSpec) -> Iterator[Problem]:
         if not pool.sharing.fail_requests_greater_than_one:
             yield Problem(
                 at=pool.sharing.at / "failRequestsGreaterThanOne",
-                message=f"with MPS device plugin {version} refuses requests for more than one unit;"
-                " false has no effect",
-                hint="leave failRequestsGreaterThanOne out",
+                message="failRequestsGreaterThanOne: false has no effect: with MPS, device"
+                f" plugin {version} rejects requests for more than one unit",
+                hint="remove failRequestsGreaterThanOne",
                 pool=pool.name,
             )
 
 
 @check("sharing-unknown-resource", "GG-03", "GG-08", at_key=True)
 def unknown_resource(spec: ClusterSpec) -> Iterator[Problem]:
-    """No device of the pool advertises this resource, so sharing it has no effect.
+    """The pool does not advertise this resource, so sharing it has no effect.
 
     Names are those before renaming. Source: k8s-device-plugin v0.19.3, observed.
     """
@@ -142,12 +141,12 @@ def unknown_resource(spec: ClusterSpec) -> Iterator[Problem]:
                 continue
             offered = ", ".join(sorted(devices))
             base = name.removesuffix(SHARED_SUFFIX)
-            hint = f"pool {pool.name!r} offers {offered}"
+            hint = f"pool {pool.name!r} advertises {offered}"
             if base in devices:
                 hint = f"write {base}: names are those before renaming, 'rename' adds .shared"
             yield Problem(
                 at=pool.sharing.at / "resources" / name,
-                message=f"no device of pool {POOL} is a {name}",
+                message=f"pool {POOL} does not advertise {name}",
                 hint=hint,
                 pool=pool.name,
             )
@@ -155,7 +154,7 @@ def unknown_resource(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("sharing-too-many-units", "GG-02")
 def too_many_units(spec: ClusterSpec) -> Iterator[Problem]:
-    """A kubelet takes no list of units above 4 MiB: the plugin starts in vain, the node has none.
+    """A kubelet rejects a device list above 4 MiB, so the node would have no units at all.
 
     Source: kubernetes v1.36.3, pkg/kubelet/cm/devicemanager/plugin/v1beta1/client.go;
     k8s-device-plugin v0.19.3, internal/rm/devices.go; observed.
@@ -168,15 +167,16 @@ def too_many_units(spec: ClusterSpec) -> Iterator[Problem]:
             if most < replicas:
                 yield Problem(
                     at=pool.sharing.at / "resources" / name,
-                    message=f"{count * replicas} units of {name} on a node of pool {POOL}:"
-                    " a list so long is refused by the kubelet, and the node has none",
-                    hint=f"take at most {most} replicas",
+                    message=f"a node of pool {POOL} has {count * replicas} units of {name}: too"
+                    " many for the kubelet's device list (4 MiB), so the node would"
+                    " advertise none",
+                    hint=f"write at most {most} replicas",
                     pool=pool.name,
                 )
 
 
 def _most_replicas(count: int, wanted: int) -> int:
-    """Return how many replicas of that many devices fit the message, the wanted ones at most."""
+    """Return how many replicas of that many devices fit into the message, at most those stated."""
     used = 0
     for number in range(wanted):
         used += count * (UNIT_BYTES + len(str(number)))

@@ -1,4 +1,4 @@
-"""The check of free host variables: what Ansible, the plays or the roles read is not free."""
+"""The check of host variables: names that Ansible, plays or roles read are reserved."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from gpugen.checks.addresses import host_lines
 from gpugen.model.spec import ClusterSpec
 
 _JUMP = 'write ssh: {proxyJump: ["ops@bastion.lab.example:22"]}'
-_ASKED = "leave it out; Ansible asks with {}, or takes it from where the play is started"
+_ASKED = "remove it; Ansible asks for it with {}, or reads it from the environment of the play"
 _FIELDS = {  # variable -> the field, or where it belongs
-    "ansible_host": "write address: in the host's line",
-    "ansible_ssh_host": "write address: in the host's line",
+    "ansible_host": "write address in the host's entry",
+    "ansible_ssh_host": "write address in the host's entry",
     "ansible_port": "write ssh: {port: 2222}",
     "ansible_ssh_port": "write ssh: {port: 2222}",
     "ansible_user": "write ssh: {user: ops}",
@@ -30,12 +30,13 @@ _FIELDS = {  # variable -> the field, or where it belongs
     "ansible_ssh_password": _ASKED.format("--ask-pass"),
     "ansible_become_pass": _ASKED.format("--ask-become-pass"),
     "ansible_become_password": _ASKED.format("--ask-become-pass"),
-    "ansible_ssh_private_key_file": "leave it out; keys belong into the SSH agent or ~/.ssh/config"
-    " of the control host",
-    "ansible_host_key_checking": "leave it out; host keys are always checked",
-    "ansible_connection": "leave it out; hosts are reached by ssh",
+    "ansible_ssh_private_key_file": (
+        "remove it; keep keys in the SSH agent or ~/.ssh/config of the control host"
+    ),
+    "ansible_host_key_checking": "remove it; host keys are always checked",
+    "ansible_connection": "remove it; hosts are reached by ssh",
 }
-_ELSEWHERE = "leave it out; options of ssh belong into ~/.ssh/config of the control host"
+_ELSEWHERE = "remove it; write ssh options into ~/.ssh/config of the control host"
 _OF_ANSIBLE = (
     "inventory_",
     "playbook_",
@@ -46,7 +47,7 @@ _OF_ANSIBLE = (
     "loop_",
     "with_",
 )
-_WORDS = frozenset(  # that Ansible or its templates take for something else
+_WORDS = frozenset(  # names with a meaning in Ansible or its templates
     """
     action always any_errors_fatal args async async_val become block changed_when check_mode
     collections connection cycler debugger delay dict diff environment fact_path failed_when
@@ -64,10 +65,10 @@ _WORDS = frozenset(  # that Ansible or its templates take for something else
 
 @check("hosts-variable-not-free", at_key=True)
 def host_variables(spec: ClusterSpec) -> Iterator[Problem]:
-    """Free variables are for plays of your own; nothing that Ansible or our roles read is free.
+    """Host variables are for your own plays; names of Ansible and gpugen's roles are reserved.
 
-    Such a variable could start a program on the control host, send a play elsewhere, or change what
-    a role does without the spec saying so. How a host is reached has fields of its own.
+    Such a variable could run a program on the control host, redirect a play, or change a role
+    silently. Connection settings have their own fields.
     """
     for line in host_lines(spec):
         for name in line.variables:
@@ -81,16 +82,16 @@ def host_variables(spec: ClusterSpec) -> Iterator[Problem]:
 
 
 def why_not_free(name: str) -> tuple[str, str] | None:
-    """Say whose a variable is and what to write instead; nothing for a free one."""
+    """Return who owns a variable and what to write instead; None for a free one."""
     if name == "ansible" or name.startswith("ansible_"):
         return "Ansible", _FIELDS.get(name, _ELSEWHERE)
     if name == "gpugen" or name.startswith("gpugen_"):
-        return "gpugen's plays", "state it through the spec, or give it another name"
+        return "gpugen's plays", "use a field of the spec, or rename it"
     if role := next((r for r in roles() if name == r or name.startswith(f"{r}_")), ""):
         whose = f"gpugen's role {role}"
-        return whose, "state it through the spec, in the pool or its host settings"
+        return whose, "use a field of the spec, in the pool or its host settings"
     if name in _WORDS or name.startswith(_OF_ANSIBLE):
-        return "Ansible", "give it another name, such as one that begins with site_"
+        return "Ansible", "rename it, for example with the prefix site_"
     return None
 
 

@@ -139,7 +139,7 @@ def _choice(error: Any) -> Iterator[Worded]:
     trail = _trail(error)
     hint = slip(trail[-1], error.instance)
     around = next((schema for schema in reversed(trail) if "required" in schema), trail[0])
-    is_superfluous = hint.startswith("leave ")  # then what else lacks there is superfluous too
+    is_superfluous = hint.startswith("remove ")  # then other missing keys there are too
     settles = around.get("required", ()) if is_superfluous else ()
     hint = hint or (f"did you mean {meant}?" if meant else f"write {one_of}{listed}")
     message = f"{_name(error)} cannot be {kind(error.instance)}"

@@ -125,7 +125,7 @@ def test_a_key_that_nobody_confirmed_is_refused_with_a_way_out(system: str) -> N
     found = findings("vendor", system)
     (finding,) = [each for each in found if each.id == "repository-key-unknown"]
     assert finding.message == (
-        f"no fingerprint is known of the key that signs the vendor's packages for {system}"
+        f"the fingerprint of the vendor's signing key for {system} is not known"
     )
     assert f"driver: {{baseURL: {CUDA}, keyFile: keys/" in finding.hint
     stated = {"driver": {**OWN, "baseURL": CUDA}, "containerToolkit": "vendor"}

@@ -38,7 +38,7 @@ def test_one_place_is_one_finding_however_many_pools_it_concerns() -> None:
         {**pools, "/hostDefaults/dcgm": {"mode": "masked", "version": "4.5.3"}}
     )
     assert finding.message == (
-        "pool 'p0' keeps DCGM's service off, so its version has no effect; likewise 'p1', 'p2',"
+        "pool 'p0' masks DCGM's service, so version has no effect; likewise 'p1', 'p2',"
         " 'p3' and 2 more"
     )
 
@@ -175,7 +175,7 @@ def test_a_check_stops_where_nobody_reads_on() -> None:
     found = list(checks.check("x-y")(judge_all).run(resolved()))
     assert asked == checks.MOST_SOUGHT
     assert len(found) == checks.MOST_SHOWN + 1
-    assert found[-1].message == "and more than 900 more findings of this kind"
+    assert found[-1].message == "and more than 900 more findings with this id"
 
 
 def test_every_rendered_path_can_be_checked_out_on_windows() -> None:

@@ -42,10 +42,10 @@ def test_a_key_with_another_fingerprint_is_refused_before_any_play(tmp_path: Pat
     ("key", "why"),
     [
         ("ssh-ed25519 AAAA", "is not an ASCII-armoured public key"),
-        ("-----BEGIN PGP PRIVATE KEY BLOCK-----", "holds a private key"),
-        (KEY + KEY, "is no single public key: several armored blocks"),
-        ("-----BEGIN PGP PUBLIC KEY BLOCK-----\n", "is no single public key: "),
-        (KEY[: len(KEY) // 2], "is no single public key: "),
+        ("-----BEGIN PGP PRIVATE KEY BLOCK-----", "contains a private key"),
+        (KEY + KEY, "is not a single public key: several armored blocks"),
+        ("-----BEGIN PGP PUBLIC KEY BLOCK-----\n", "is not a single public key: "),
+        (KEY[: len(KEY) // 2], "is not a single public key: "),
     ],
     ids=["ssh", "private", "two", "empty", "half"],
 )

@@ -33,7 +33,7 @@ MISTAKES = {
             "mig": cut("single", CUT),
             "sharing": shared("mps", replicas=64, failRequestsGreaterThanOne=False),
         },
-        *("sharing-mps-with-mig", "by time-slicing, or do not cut"),
+        *("sharing-mps-with-mig", "time-slicing for this pool, or remove its MIG layout"),
     ),
     "MPS on a GPU that is too old": (
         *(PASCAL, {"sharing": shared("mps", replicas=64)}),
@@ -94,8 +94,8 @@ def test_mps_grants_several_units_from_a_version_on(version: str, is_refused: bo
 @pytest.mark.parametrize(
     ("strategy", "board", "profiles", "hint"),
     [
-        ("single", A100, {"3g.20gb": 3}, "nearest that fit: 2 x 3g.20gb"),
-        ("mixed", "rtx-pro-6000-se", {"1g.24gb": 5}, "nearest that fit: 4 x 1g.24gb; "),
+        ("single", A100, {"3g.20gb": 3}, "nearest layouts that fit: 2 x 3g.20gb"),
+        ("mixed", "rtx-pro-6000-se", {"1g.24gb": 5}, "nearest layouts that fit: 4 x 1g.24gb; "),
     ],
 )
 def test_advised_layouts_are_taken(
@@ -105,7 +105,7 @@ def test_advised_layouts_are_taken(
     gpu = pools.catalog().gpu(board)
     (found,) = pools.errors(pools.spec_of(gpu, 4, mig=cut(strategy, entry)))
     assert found.hint.startswith(hint)
-    for layout in found.hint.removeprefix("nearest that fit: ").split("; "):
+    for layout in found.hint.removeprefix("nearest layouts that fit: ").split("; "):
         parts = (part.split(" x ") for part in layout.split(" + "))
         advised = {name: int(count) for count, name in parts}
         entry = {"gpus": "all", "profiles": advised}
@@ -135,9 +135,9 @@ def test_a_driver_too_old_for_a_board_is_not_too_old_for_its_instances_too() -> 
     ("version", "components", "said"),
     [
         ("0.18.2", {}, "whose labels reach no node"),
-        ("0.18.2", {"gpu-feature-discovery": False}, "was not judged"),
-        ("0.14.5", {"gpu-feature-discovery": False}, "shares nothing by MPS"),
-        ("0.20.0", {}, "was not judged"),
+        ("0.18.2", {"gpu-feature-discovery": False}, "is not tested"),
+        ("0.14.5", {"gpu-feature-discovery": False}, "does not support MPS"),
+        ("0.20.0", {}, "is not tested"),
     ],
 )
 def test_another_plugin_is_spoken_of_once(

@@ -18,14 +18,22 @@ from gpugen.model.finding import Finding
 from gpugen.model.spec import ClusterSpec
 
 WHY = {
-    "fleet-same-host": "A host of two clusters would be installed, rebooted and labelled by the"
-    " plays of both. A host is the same where the name is, or the address is, and it is reached by"
-    " the same way (port and jump hosts). Short names with different addresses are different hosts."
-    " Specs of one run are compared: all of the repository unless clusters are named.",
-    "fleet-too-many-hosts": "Hosts of all specs are compared with one another, so their number is"
-    " bounded. A range that runs too far is the usual cause.",
-    "fleet-same-cluster-uid": "access.clusterUID is the uid of a cluster's namespace kube-system."
-    " Two specs with one uid would be applied to one cluster, each undoing the other.",
+    "fleet-same-host": (
+        "A host of two clusters would be installed, rebooted and labelled by the"
+        " plays of both. Two hosts are the same if they have one name, or one"
+        " address with the same port and jump hosts. Short names with different"
+        " addresses are different hosts. The specs of one run are compared: all of"
+        " the repository, unless the command names clusters."
+    ),
+    "fleet-too-many-hosts": (
+        "The hosts of all specs are compared with one another, so their"
+        " number is limited. A range that is too long is the usual cause."
+    ),
+    "fleet-same-cluster-uid": (
+        "access.clusterUID is the uid of a cluster's namespace kube-system."
+        " Two specs with the same uid would be applied to one cluster, each"
+        " reverting the other."
+    ),
     "fleet-same-context": "One kubeconfig context leads to one cluster. Where access.clusterUID is"
     " missing, nothing stops the plays of one spec from draining and labelling the nodes of the"
     " other's cluster.",
@@ -34,7 +42,7 @@ WARNINGS = frozenset({"fleet-same-context"})
 
 
 class Judged(Protocol):
-    """What the stages made of one spec file."""
+    """One spec file after load and resolve."""
 
     @property
     def path(self) -> Path:
@@ -52,7 +60,7 @@ class Judged(Protocol):
 def compare(judged: Sequence[Judged], root: Path) -> Iterator[tuple[int, Finding]]:
     """Yield what clusters share and must not, with the number of the outcome that it concerns.
 
-    Specs that could not be read are left out. The finding stands at the later of two clusters.
+    Specs that could not be read are left out. The finding's place is in the later of two clusters.
     """
     members = [
         Member(number, one.spec, one.document, root)

@@ -18,8 +18,8 @@ def same_uid(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
             Finding(
                 "fleet-same-cluster-uid",
                 f"clusters {other.spec.name!r} ({other.place(at)}) and {member.spec.name!r} have"
-                " one clusterUID: they would be one cluster with two specs",
-                "write the uid of each: kubectl get namespace kube-system -o"
+                " the same clusterUID: one cluster with two specs",
+                "write each cluster's own uid: kubectl get namespace kube-system -o"
                 " jsonpath={.metadata.uid}",
                 at,
             ),
@@ -31,15 +31,16 @@ def same_context(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
     uids = {m.number: m.spec.access.cluster_uid for m in members}
     for member, other in _sharing(members, contexts, uids):
         at = _ACCESS / "kubeconfigContext"
-        lacking = [m.spec.name for m in (other, member) if not uids[m.number]]
+        unproven = [m.spec.name for m in (other, member) if not uids[m.number]]
         yield (
             member.number,
             Finding(
                 "fleet-same-context",
                 f"clusters {other.spec.name!r} ({other.place(at)}) and {member.spec.name!r} have"
-                f" one kubeconfigContext, and {' and '.join(map(repr, lacking))} no clusterUID",
-                "write another context, or access.clusterUID in both, so that plays stop at the"
-                " wrong cluster",
+                f" the same kubeconfigContext, and {' and '.join(map(repr, unproven))} no"
+                " clusterUID",
+                "write another context, or access.clusterUID in both, so that plays stop if they"
+                " reach the wrong cluster",
                 at,
                 Severity.WARNING,
             ),
@@ -53,18 +54,18 @@ def _sharing(
 ) -> Iterator[tuple[Member, Member]]:
     """Yield each member with the first one before it that has the same value.
 
-    proofs: where both have one, a shared value is no fault. One without is then looked for.
+    proofs: where both have one, a shared value is allowed; then a member without one is sought.
     """
     first: dict[str, Member] = {}
-    lacking: dict[str, Member] = {}
+    unproven: dict[str, Member] = {}
     for member in members:
         value = values[member.number].lower() if proofs is None else values[member.number]
         if not value:
             continue
         has_proof = proofs is not None and bool(proofs[member.number])
-        other = lacking.get(value) if has_proof else first.get(value)
+        other = unproven.get(value) if has_proof else first.get(value)
         if other is not None:
             yield member, other
         first.setdefault(value, member)
         if not has_proof:
-            lacking.setdefault(value, member)
+            unproven.setdefault(value, member)

@@ -37,9 +37,9 @@ def same_hosts(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
             members[most].number,
             Finding(
                 "fleet-too-many-hosts",
-                f"the specs name {sum(counts)} hosts together, {counts[most]} of them here;"
-                f" {MOST} are the most",
-                "look for a range that runs too far",
+                f"the specs have {sum(counts)} hosts together, {counts[most]} of them here; at"
+                f" most {MOST} are allowed",
+                "check for a range that is too long",
                 ROOT / "pools",
             ),
         )
@@ -73,14 +73,14 @@ def _other(owner: _Owner, first: dict[tuple[str, ...], _Owner]) -> _Owner | None
 def _same_host(owner: _Owner, other: _Owner, count: int) -> Finding:
     name = repr(owner.host)
     if owner.host.lower() != other.host.lower():
-        name += f" ({owner.address or owner.host}, there called {other.host!r})"
+        name += f" ({owner.address or owner.host}, called {other.host!r} there)"
     more = f", and {count - 1} more of its hosts are" if count > 1 else ""
     return Finding(
         "fleet-same-host",
         f"host {name} of cluster {owner.member.spec.name!r} is also in cluster"
         f" {other.member.spec.name!r} ({other.member.place(other.line.at)}){more}",
-        "a host belongs to one cluster; take it out of one of the two specs, or, if these are two"
-        " machines, give each its own name and address",
+        "remove it from one of the two specs, or, if these are two machines, give each its own"
+        " name and address",
         owner.line.at,
     )
 
@@ -94,7 +94,7 @@ def _owners(member: Member) -> Iterator[_Owner]:
 
 
 def _keys(owner: _Owner) -> Iterator[tuple[str, ...]]:
-    """Yield by what a host is known: where it is reached and how, and by its name."""
+    """Yield the keys of a host: where and how it is reached, and its name."""
     name = target(owner.host)
     yield ("at", owner.address or name, *owner.way)
     if parsed(name) is None:
@@ -108,7 +108,7 @@ def _way(ssh: Ssh) -> tuple[str, ...]:
 
 
 def _lines(spec: ClusterSpec) -> Iterator[tuple[HostLine, Ssh]]:
-    """Yield every line of hosts with its connection settings, the nearest whole."""
+    """Yield every line of hosts with the connection settings that apply."""
     for pool in spec.pools:
         yield from ((line, line.ssh or pool.ssh or spec.access.ssh) for line in pool.hosts)
     yield from ((line, line.ssh or spec.access.ssh) for line in spec.control_plane.hosts)

@@ -10,23 +10,23 @@ from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec, SharingMode
 from gpugen.text.versions import is_older
 
-LABELS_BY_API = "0.19.0"  # before, feature discovery writes a file that nobody reads here
+LABELS_BY_API = "0.19.0"  # before, feature discovery writes a file that nothing here reads
 MPS_AND_LABELS = "0.15.0"  # before, the image has neither MPS daemon nor feature discovery
 
 
 @check("device-plugin-no-advertiser", "GG-14")
 def no_advertiser(spec: ClusterSpec) -> Iterator[Problem]:
-    """With the stack device-plugin, the device plugin is what tells the kubelet about GPUs.
+    """In stack device-plugin, the device plugin registers GPUs with the kubelet.
 
-    Switched off, nodes have 0 units of every resource and all GPU pods stay Pending. Exactly one
-    advertiser serves a node: two register the same name, and the last one wins silently.
-    Source: k8s-device-plugin v0.19.3, internal/plugin/server.go, Register.
+    Without it, nodes advertise no GPU resources and all GPU pods stay Pending. A node must have
+    exactly one advertiser: if two register the same name, the last one wins silently. Source:
+    k8s-device-plugin v0.19.3, internal/plugin/server.go, Register.
     """
     if spec.stack == "device-plugin" and "device-plugin" not in spec.options:
         yield Problem(
             at=spec.at / "components" / "device-plugin",
             message="stack 'device-plugin' without the component device-plugin advertises no GPU",
-            hint="leave device-plugin out or set its options",
+            hint="remove device-plugin: false, or set its options",
         )
 
 
@@ -36,47 +36,46 @@ def no_advertiser(spec: ClusterSpec) -> Iterator[Problem]:
     severity=Severity.WARNING,
     component="device-plugin",
 )
-def version_not_judged(spec: ClusterSpec) -> Iterator[Problem]:
-    """Names, counts and labels are predicted as the release's version of the plugin gives them.
+def version_not_tested(spec: ClusterSpec) -> Iterator[Problem]:
+    """Resource names, counts and labels are predicted for the release's version of the plugin.
 
-    Another version may name MIG profiles with attributes differently, drop a key of its
-    configuration silently, or know one more.
-    Source: k8s-device-plugin v0.20.0 against v0.19.3, internal/rm and api/config/v1.
+    Another version may name MIG profiles with attributes differently, or ignore a configuration
+    key. Source: k8s-device-plugin v0.20.0 against v0.19.3, internal/rm and api/config/v1.
     """
     shipped = spec.release.images["device-plugin"]["tag"].removeprefix("v")
     chosen = plugin_version(spec)
-    if chosen != shipped and not _lacks(spec):
+    if chosen != shipped and not _shortfall(spec):
         yield Problem(
             at=spec.at / "components" / "device-plugin" / "version",
-            message=f"version {chosen!r} of the plugin was not judged with this release",
-            hint=f"leave version out for {shipped}, or compare what the nodes advertise yourself",
+            message=f"device plugin version {chosen!r} is not tested with this release",
+            hint=f"remove version to use {shipped}, or verify yourself what the nodes advertise",
         )
 
 
 @check("device-plugin-version-too-old", "GG-19", component="device-plugin")
 def version_too_old(spec: ClusterSpec) -> Iterator[Problem]:
-    """An older image lacks what is rendered for it, so labels or shared units never appear.
+    """An older image does not support what is rendered: labels or shared units never appear.
 
-    Before v0.19.0 GPU feature discovery publishes no NodeFeature unless told to; before v0.15.0
-    neither it nor the MPS daemon is in the image.
-    Source: k8s-device-plugin CHANGELOG.md, v0.19.0 (#1504) and v0.15.0.
+    Before v0.19.0 GPU feature discovery does not publish NodeFeatures by default; before v0.15.0
+    neither it nor the MPS control daemon is in the image. Source: k8s-device-plugin CHANGELOG.md,
+    v0.19.0 (#1504) and v0.15.0.
     """
-    lacking = _lacks(spec)
-    if lacking:
-        floor, what = lacking
+    shortfall = _shortfall(spec)
+    if shortfall:
+        floor, what = shortfall
         yield Problem(
             at=spec.at / "components" / "device-plugin" / "version",
-            message=f"version {plugin_version(spec)!r} of the plugin {what}",
-            hint=f"take {floor} or newer, or leave version out",
+            message=f"device plugin version {plugin_version(spec)!r} {what}",
+            hint=f"use {floor} or newer, or remove version",
         )
 
 
-def _lacks(spec: ClusterSpec) -> tuple[str, str] | None:
+def _shortfall(spec: ClusterSpec) -> tuple[str, str] | None:
     """Return the first version that has what the spec needs, and what an older one does."""
     version = plugin_version(spec)
     if "gpu-feature-discovery" in spec.options and is_older(version, LABELS_BY_API):
-        return LABELS_BY_API, "comes with a GPU feature discovery whose labels reach no node"
+        return LABELS_BY_API, "has a GPU feature discovery whose labels reach no node"
     has_mps = any(pool.sharing.mode is SharingMode.MPS for pool in spec.pools)
     if has_mps and is_older(version, MPS_AND_LABELS):
-        return MPS_AND_LABELS, "shares nothing by MPS"
+        return MPS_AND_LABELS, "does not support MPS"
     return None

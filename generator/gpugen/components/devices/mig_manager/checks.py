@@ -1,4 +1,4 @@
-"""Checks of pools that are cut by MIG: whether somebody cuts them, and can."""
+"""Checks of pools with a MIG layout: whether something applies it, and can."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def without_kubelet_unit(spec: ClusterSpec) -> Iterator[Problem]:
     """The cluster's MIG manager must stop the kubelet to switch MIG mode on or off.
 
     It stops a systemd unit of that name and skips a missing one silently. On k3s, RKE2 and k0s the
-    kubelet is part of another unit, so it would go on and hold the GPUs while they are reset.
-    Source: NVIDIA/mig-parted v0.14.5, internal/systemd/systemd.go, StopSystemdServices.
+    kubelet is part of another unit, so it would keep the GPUs open during their reset. Source:
+    NVIDIA/mig-parted v0.14.5, internal/systemd/systemd.go, StopSystemdServices.
     """
     distribution = spec.kubernetes.distribution
     if distribution.has_kubelet_unit:
@@ -25,9 +25,9 @@ def without_kubelet_unit(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in stacks.pools(spec, NAME):
         yield Problem(
             at=pool.mig.at / "manager",
-            message=f"pool {POOL} is to be cut by the cluster's MIG manager, which stops "
-            f"kubelet.service; {distribution.id} has no such unit",
-            hint="write manager: host, or leave it out: host is the default there",
+            message=f"the MIG layout of pool {POOL} is applied by the cluster's MIG manager,"
+            f" which stops kubelet.service; {distribution.id} has no such unit",
+            hint="write manager: host, or remove manager: host is the default on this distribution",
             pool=pool.name,
         )
 
@@ -43,7 +43,7 @@ def switched_off(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in stacks.pools(spec, NAME):
         yield Problem(
             at=ROOT / "components" / NAME,
-            message=f"{NAME} is switched off, but pool {POOL} has a layout that it would apply",
+            message=f"{NAME} is switched off, but pool {POOL} has a MIG layout for it to apply",
             hint=f"remove {NAME}: false, or write manager: host under the pool's mig",
             pool=pool.name,
         )

@@ -13,19 +13,18 @@ from gpugen.model.spec import ClusterSpec
 
 @check("mps-control-daemon-missing", "GG-04")
 def missing(spec: ClusterSpec) -> Iterator[Problem]:
-    """A pool that shares by MPS needs the MPS control daemon of the plugin's image.
+    """A pool that shares by MPS needs the MPS control daemon of the device plugin's image.
 
-    The plugin asks the daemon whether it is well before it registers anything, every 30 s, for
-    ever: without it the nodes advertise no GPU. A daemon started on the host does not help, its
-    pipes lie elsewhere.
-    Source: k8s-device-plugin v0.19.3, internal/plugin/mps.go, waitForDaemon.
+    The plugin waits for a healthy daemon before it registers anything: without one the nodes
+    advertise no GPU. A daemon on the host does not help; its pipes are elsewhere. Source:
+    k8s-device-plugin v0.19.3, internal/plugin/mps.go, waitForDaemon.
     """
     pools = [pool.name for pool in stacks.pools(spec, NAME)]
     if pools and NAME not in spec.options:
         yield Problem(
             at=spec.at / "components" / NAME,
-            message=f"{NAME} is off, and these pools share by MPS: {', '.join(pools)}",
-            hint=f"leave {NAME} out or set its options, or share by time-slicing",
+            message=f"{NAME} is off, but these pools share by MPS: {', '.join(pools)}",
+            hint=f"remove {NAME}: false, or use mode: time-slicing",
         )
 
 
@@ -39,6 +38,6 @@ def without_pool(spec: ClusterSpec) -> Iterator[Problem]:
     if not stacks.pools(spec, NAME):
         yield Problem(
             at=spec.at / "components" / NAME,
-            message=f"{NAME} is on and no pool shares by MPS",
-            hint=f"leave {NAME} out, or set sharing.mode: mps in a pool",
+            message=f"{NAME} has no effect: no pool shares by MPS",
+            hint=f"remove {NAME}, or set sharing.mode: mps in a pool",
         )

@@ -14,9 +14,9 @@ from gpugen.model.spec import ClusterSpec
 
 @check("network-policy-scrape-open", severity=Severity.WARNING, component=NAME)
 def scrape_open(spec: ClusterSpec) -> Iterator[Problem]:
-    """Every pod of the cluster may read the exporter, which names pods and namespaces.
+    """Every pod of the cluster can read the exporter's metrics, which name pods and namespaces.
 
-    The policy lets in the namespace of Prometheus, if the spec says which one that is.
+    The policy admits only the namespace of Prometheus, if the spec states it.
     """
     if metrics.EXPORTER not in spec.options or not exporters_in_pod_network(spec):
         return
@@ -31,25 +31,26 @@ def scrape_open(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("network-policy-scrape-without-effect", "GG-18", component=NAME)
 def scrape_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
-    """No policy guards an exporter that listens in the host's network, or that does not exist."""
+    """No NetworkPolicy applies to an exporter in the host's network, or if there is no exporter."""
     is_guarded = metrics.EXPORTER in spec.options and exporters_in_pod_network(spec)
     if spec.options[NAME]["scrapeFrom"] and not is_guarded:
         yield Problem(
             at=spec.at / "components" / NAME / "scrapeFrom",
-            message="scrapeFrom has no effect: no exporter listens in the network of pods",
-            hint="leave it out; the hosts' firewall says who reaches the exporters",
+            message="scrapeFrom has no effect: no exporter listens in the pod network",
+            hint="remove it; restrict access to the exporters in the hosts' firewall",
         )
 
 
 @check("network-policy-network-wrong", component=NAME)
 def network_wrong(spec: ClusterSpec) -> Iterator[Problem]:
-    """The API server refuses a policy whose network is none, or has bits behind its prefix."""
+    """The API server rejects a network that is not valid CIDR or has host bits set."""
     for i, text in enumerate(spec.options[NAME]["apiServer"]["networks"]):
         try:
             ipaddress.ip_network(text)
         except ValueError:
             yield Problem(
                 at=spec.at / "components" / NAME / "apiServer" / "networks" / i,
-                message=f"{text} is not a network",
-                hint="write its first address and its length, such as 10.0.0.0/24 or 10.96.0.1/32",
+                message=f"{text} is not a valid network (CIDR)",
+                hint="write its first address and prefix length, such as 10.0.0.0/24 or"
+                " 10.96.0.1/32",
             )

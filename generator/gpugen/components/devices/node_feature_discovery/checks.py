@@ -18,11 +18,11 @@ OF_WORKER = ("sources", "sleepInterval", "maxUnavailable")
     f"{NAME}-option-without-effect", "GG-14", severity=Severity.WARNING, component=NAME, at_key=True
 )
 def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
-    """Options of a program that is not installed change nothing.
+    """Options of a program that is not installed have no effect.
 
-    With mode existing the cluster's own node feature discovery is used as it is; with worker false
-    nobody reads what the worker's options say.
-    Source: node-feature-discovery v0.18.3, cmd/nfd-master and cmd/nfd-worker: separate programs.
+    With mode existing the cluster's own node feature discovery is used as it is; with worker: false
+    its options are unused. Source: node-feature-discovery v0.18.3, cmd/nfd-master and
+    cmd/nfd-worker: separate programs.
     """
     options = spec.options[NAME]
     schema = options_schema(NAME)
@@ -38,7 +38,7 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
             yield Problem(
                 at=spec.at / "components" / NAME / key,
                 message=f"{key} has no effect, because {why}",
-                hint=f"leave {key} out",
+                hint=f"remove {key}",
             )
 
 

@@ -22,10 +22,10 @@ SECTION = "containerToolkit"
     severity=Severity.WARNING,
 )
 def default_runtime(spec: ClusterSpec) -> Iterator[Problem]:
-    """As default runtime, nvidia hands GPUs to every pod that asks by an environment variable.
+    """With nvidia as default runtime, any pod gets GPUs by an environment variable.
 
-    No resource has to be requested for that: NVIDIA_VISIBLE_DEVICES=all suffices, and images set
-    it. With volume mounts the toolkit is told not to listen to it.
+    It needs no resource request: NVIDIA_VISIBLE_DEVICES=all suffices, and images set it. With
+    volume-mounts the toolkit ignores the variable.
     """
     if "volume-mounts" in spec.device_list_strategy:
         return
@@ -33,23 +33,23 @@ def default_runtime(spec: ClusterSpec) -> Iterator[Problem]:
         if pool.host.default_runtime:
             yield Problem(
                 at=host_setting(spec, pool, SECTION, "defaultRuntime"),
-                message=f"any pod on {POOL} can see every GPU without asking for one",
-                hint="leave defaultRuntime out, or add deviceListStrategy: volume-mounts",
+                message=f"any pod on nodes of {POOL} can see every GPU without requesting one",
+                hint="remove defaultRuntime, or add deviceListStrategy: volume-mounts",
                 pool=pool.name,
             )
 
 
 @check("container-toolkit-runtime-twice", component="container-toolkit")
 def runtime_twice(spec: ClusterSpec) -> Iterator[Problem]:
-    """The cluster's own runtime learns of the toolkit always; naming it again changes nothing."""
+    """The cluster's own runtime is always configured for the toolkit; listing it has no effect."""
     for pool in spec.pools:
         for number, runtime in enumerate(pool.host.further_runtimes):
             if runtime == spec.kubernetes.container_runtime:
                 yield Problem(
                     at=host_setting(spec, pool, SECTION, "furtherRuntimes") / number,
-                    message=f"{runtime!r} is the cluster's own runtime, which learns of the"
-                    " toolkit anyway",
-                    hint="leave it out here",
+                    message=f"{runtime!r} is the cluster's own runtime, which is always"
+                    " configured for the toolkit",
+                    hint="remove it here",
                     pool=pool.name,
                 )
 
@@ -61,10 +61,10 @@ def runtime_twice(spec: ClusterSpec) -> Iterator[Problem]:
     severity=Severity.WARNING,
 )
 def next_minor(spec: ClusterSpec) -> Iterator[Problem]:
-    """The distribution's next minor version does not start with the drop-in of this one.
+    """The distribution's next minor version does not start with this version's drop-in.
 
-    It merges drop-ins itself and takes one version of them only. Source: k0sproject/k0s
-    internal/pkg/sysinfo/probes/containerd.go.
+    It merges containerd drop-ins itself, and only those of one configuration version. Source:
+    k0sproject/k0s internal/pkg/sysinfo/probes/containerd.go.
     """
     kubernetes = spec.kubernetes
     runtime = kubernetes.distribution.row["runtime"]
@@ -77,28 +77,28 @@ def next_minor(spec: ClusterSpec) -> Iterator[Problem]:
     if now != then:
         yield Problem(
             at=kubernetes.at / "version",
-            message=f"{kubernetes.distribution.id} 1.{kubernetes.minor + 1} takes drop-ins of"
-            " version "
-            f"{then} only: with ours, of version {now}, its workers do not start",
-            hint="before that upgrade delete the drop-in on every node; after it run the play"
-            " again",
+            message=f"{kubernetes.distribution.id} 1.{kubernetes.minor + 1} needs containerd"
+            f" drop-ins of version {then}: with gpugen's, of version {now}, its workers"
+            " do not start",
+            hint="before that upgrade delete the drop-in on every node, and run the play again"
+            " after it",
         )
 
 
 @check("container-toolkit-smoke-test-crio", "CTK-20", component="container-toolkit")
 def smoke_test_by_crio(spec: ClusterSpec) -> Iterator[Problem]:
-    """CRI-O has no client that may start a container beside the kubelet.
+    """CRI-O has no client that can start a container without the kubelet.
 
-    crictl alone speaks to it, and the kubelet deletes pods that it did not ask for. Source:
-    Kubernetes documentation, "Debugging Kubernetes nodes with crictl".
+    Only crictl talks to it, and the kubelet deletes pods that it did not create. Source: Kubernetes
+    documentation, "Debugging Kubernetes nodes with crictl".
     """
     for pool in spec.pools:
         runtimes = (spec.kubernetes.container_runtime, *pool.host.further_runtimes)
         if pool.host.smoke_test_image and "crio" in runtimes:
             yield Problem(
                 at=host_setting(spec, pool, SECTION, "smokeTestImage"),
-                message=f"pool {POOL} runs CRI-O, which starts containers for the kubelet alone",
-                hint="leave smokeTestImage out, and run a pod with runtimeClassName: nvidia",
+                message=f"pool {POOL} runs CRI-O, which starts containers only for the kubelet",
+                hint="remove smokeTestImage, and run a pod with runtimeClassName: nvidia",
                 pool=pool.name,
             )
 
@@ -107,7 +107,7 @@ def smoke_test_by_crio(spec: ClusterSpec) -> Iterator[Problem]:
     "container-toolkit-newer-than-known", component="container-toolkit", severity=Severity.WARNING
 )
 def newer_than_known(spec: ClusterSpec) -> Iterator[Problem]:
-    """No such version was out when this gpugen was: a slip, or a version that nobody here judged.
+    """The version is newer than any this gpugen knows: a typo, or an untested version.
 
     Source: the catalogue's table of the container toolkit.
     """

@@ -1,4 +1,4 @@
-"""Checks of CUDA toolkits on hosts: what driver and board carry, and what is stated beside it."""
+"""Checks of CUDA toolkits on hosts: driver, GPU model and related settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _asking(spec: ClusterSpec) -> Iterator[tuple[NodePool, CudaToolkit]]:
 
 
 def _versions(spec: ClusterSpec) -> Iterator[tuple[NodePool, str, Pointer]]:
-    """List every toolkit of every pool, and where it stands."""
+    """List every toolkit of every pool, with its place in the spec."""
     for pool, toolkit in _asking(spec):
         at = host_setting(spec, pool, KEY, "versions")
         for index, version in enumerate(toolkit.versions):
@@ -46,26 +46,26 @@ def unknown(spec: ClusterSpec) -> Iterator[Problem]:
             yield Problem(
                 at=at,
                 message=f"there is no CUDA toolkit {version}",
-                hint=f"take one of {', '.join(near or known[-4:])}",
+                hint=f"use one of {', '.join(near or known[-4:])}",
             )
 
 
 @check("cuda-toolkit-not-judged", "CUD-02", severity=Severity.WARNING)
 def newer_than_the_catalogue(spec: ClusterSpec) -> Iterator[Problem]:
-    """The toolkit is newer than the catalogue: nobody has held it against drivers and boards."""
+    """The toolkit is newer than the catalogue: it is not checked against driver and GPU."""
     newest = _known()[-1]
     for _, version, at in _versions(spec):
         if is_older(newest, version):
             yield Problem(
                 at=at,
                 message=f"CUDA toolkit {version} is newer than what the catalogue knows ({newest})",
-                hint="see its release notes for the driver that it needs",
+                hint="check its release notes for the driver that it needs",
             )
 
 
 @check("cuda-toolkit-needs-newer-driver", "CUD-02")
 def below_the_floor(spec: ClusterSpec) -> Iterator[Problem]:
-    """The driver is older than all that this CUDA major runs on.
+    """The driver is too old for this CUDA major version.
 
     Programs end with "CUDA driver version is insufficient for CUDA runtime version". Source: CUDA
     compatibility guide.
@@ -77,21 +77,20 @@ def below_the_floor(spec: ClusterSpec) -> Iterator[Problem]:
             package = f"cuda-compat-{version.replace('.', '-')}"
             yield Problem(
                 at=at,
-                message=f"CUDA {version} needs driver {floor} or newer, and pool {POOL} gets"
+                message=f"CUDA {version} needs driver {floor} or newer, but pool {POOL} has"
                 f" {driver}",
-                hint="take a newer driver or an older toolkit; programs of your own could use"
-                f" {package}"
-                " on data-centre boards",
+                hint="use a newer driver or an older toolkit; your own programs could use"
+                f" {package} on data-centre GPUs",
                 pool=pool.name,
             )
 
 
 @check("cuda-toolkit-newer-than-driver", "CUD-02", severity=Severity.WARNING)
 def by_minor_version_compatibility(spec: ClusterSpec) -> Iterator[Problem]:
-    """The driver is older than the toolkit's own, though of its CUDA major or newer.
+    """The driver is older than the toolkit's own, but supports its CUDA major version.
 
-    Minor-version compatibility carries most programs; those that have the driver compile (PTX)
-    or use a newer feature of it fail. Source: CUDA compatibility guide.
+    Most programs run by minor-version compatibility; those that need the driver to compile PTX, or
+    a newer driver feature, fail. Source: CUDA compatibility guide.
     """
     floors = table()["minorVersionFloor"]
     for pool, version, at in _versions(spec):
@@ -100,9 +99,9 @@ def by_minor_version_compatibility(spec: ClusterSpec) -> Iterator[Problem]:
         if driver and own and is_older(driver, own) and not (floor and is_older(driver, floor)):
             yield Problem(
                 at=at,
-                message=f"CUDA {version} came with driver {own}, and pool {POOL} gets {driver}:"
+                message=f"CUDA {version} came with driver {own}, but pool {POOL} has {driver}:"
                 " programs depend on minor-version compatibility",
-                hint="take that driver or a newer one, or an older toolkit",
+                hint="use that driver or a newer one, or an older toolkit",
                 pool=pool.name,
             )
 
@@ -114,42 +113,42 @@ def _own_driver(version: str) -> str:
 
 @check("cuda-toolkit-without-architecture", "CUD-02")
 def dropped(spec: ClusterSpec) -> Iterator[Problem]:
-    """The toolkit no longer compiles for the pool's boards. Source: CUDA release notes."""
+    """The toolkit no longer supports the pool's GPU architecture. Source: CUDA release notes."""
     for pool, version, at in _versions(spec):
         major = version.partition(".")[0]
         gone = [a for m, a in table()["droppedArchitectures"].items() if int(m) <= int(major)]
         if pool.gpu.architecture in {name for names in gone for name in names}:
             yield Problem(
                 at=at,
-                message=f"CUDA {version} has left {pool.gpu.architecture} out, which"
-                f" {pool.gpu.id} is",
-                hint="take a toolkit of an older major for this pool",
+                message=f"CUDA {version} no longer supports {pool.gpu.architecture}, the"
+                f" architecture of {pool.gpu.id}",
+                hint="use a toolkit of an older major version for this pool",
                 pool=pool.name,
             )
 
 
 @check("cuda-toolkit-default-not-installed", "CUD-03")
 def default_without_version(spec: ClusterSpec) -> Iterator[Problem]:
-    """The default is one of the toolkits that are installed."""
+    """The default must be one of the installed toolkits."""
     for pool, toolkit in _asking(spec):
         if toolkit.default and toolkit.default not in toolkit.versions:
             yield Problem(
                 at=host_setting(spec, pool, KEY, "default"),
                 message=f"the default {toolkit.default} is not among {', '.join(toolkit.versions)}",
-                hint="add it to versions, or take another default",
+                hint="add it to versions, or choose another default",
                 pool=pool.name,
             )
 
 
 @check("cuda-toolkit-profile-without-default", "CUD-03")
 def profile_without_default(spec: ClusterSpec) -> Iterator[Problem]:
-    """The profile puts the default toolkit on the path, so there has to be one."""
+    """The shell profile puts the default toolkit on PATH, so a default is required."""
     for pool, toolkit in _asking(spec):
         if toolkit.profile and not toolkit.default:
             yield Problem(
                 at=host_setting(spec, pool, KEY, "profile"),
-                message="a profile puts /usr/local/cuda on the path, and without a default"
-                " nobody owns it",
+                message="profile puts /usr/local/cuda on PATH, but no default toolkit is stated"
+                " for it",
                 hint=f'write default: "{toolkit.versions[-1]}"',
                 pool=pool.name,
             )
@@ -157,7 +156,7 @@ def profile_without_default(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("cuda-toolkit-cudnn-major", "CUD-04")
 def cudnn(spec: ClusterSpec) -> Iterator[Problem]:
-    """cuDNN is built for one CUDA major, and the catalogue names its package.
+    """cuDNN is built for one CUDA major version, which has to be known.
 
     Source: cuDNN installation guide.
     """
@@ -165,12 +164,16 @@ def cudnn(spec: ClusterSpec) -> Iterator[Problem]:
         if not toolkit.cudnn or cudnn_package(toolkit):
             continue
         major = toolkit.cudnn_major
-        said = f"there is no cuDNN 9 for CUDA {major}" if major else "two CUDA majors, one cuDNN"
+        said = (
+            f"there is no cuDNN 9 for CUDA {major}"
+            if major
+            else ("cuDNN is built for one CUDA major version, and there are two")
+        )
         yield Problem(
             at=host_setting(spec, pool, KEY, "cudnn"),
             message=f"pool {POOL}: {said}",
-            hint="leave cudnn out, or take a newer toolkit"
+            hint="remove cudnn, or use a newer toolkit"
             if major
-            else "write a default; cuDNN is installed for its major",
+            else "write a default; cuDNN is installed for its major version",
             pool=pool.name,
         )

@@ -22,39 +22,40 @@ def _pools(spec: ClusterSpec, mode: DcgmMode) -> Iterator[tuple[NodePool, Dcgm]]
 
 @check("dcgm-without-version", "DCG-01")
 def without_version(spec: ClusterSpec) -> Iterator[Problem]:
-    """A host engine is installed at an exact version, which the spec states."""
+    """DCGM's host engine is installed at an exact version, which the spec must state."""
     for pool, dcgm in _pools(spec, DcgmMode.HOST):
         if not dcgm.version:
             yield Problem(
                 at=dcgm.at,
-                message=f"pool {POOL} is to run DCGM's host engine, of no stated version",
-                hint='write dcgm: {version: "4.5.3"}, or the version that your repository offers',
+                message=f"pool {POOL} runs DCGM's host engine, but states no version",
+                hint='write dcgm: {version: "4.5.3"}, or the version that your repository has',
                 pool=pool.name,
             )
 
 
 @check("dcgm-version-without-engine", "DCG-02")
 def version_without_engine(spec: ClusterSpec) -> Iterator[Problem]:
-    """A masked service needs no version: nothing is installed."""
+    """Where DCGM's service is masked nothing is installed, so version has no effect."""
     for pool, dcgm in _pools(spec, DcgmMode.MASKED):
         if dcgm.version:
             yield Problem(
                 at=host_setting(spec, pool, "dcgm", "version"),
-                message=f"pool {POOL} keeps DCGM's service off, so its version has no effect",
-                hint="leave the version out, or write mode: host",
+                message=f"pool {POOL} masks DCGM's service, so version has no effect",
+                hint="remove the version, or write mode: host",
                 pool=pool.name,
             )
 
 
 @check("dcgm-driver-unknown", "DCG-01")
 def driver_unknown(spec: ClusterSpec) -> Iterator[Problem]:
-    """DCGM's packages follow the CUDA version of the driver, which must be known."""
+    """The name of DCGM's package depends on the CUDA version of the driver, which must be known."""
     for pool, dcgm in _pools(spec, DcgmMode.HOST):
         if not cuda_major(pool):
             yield Problem(
                 at=dcgm.at,
-                message=f"which DCGM package pool {POOL} takes depends on its driver's CUDA "
-                f"version, and that of driver {pool.host.driver.version or 'unknown'} is not known",
+                message=f"the DCGM package of pool {POOL} depends on the driver's CUDA version,"
+                " which is not known for driver"
+                f" {pool.host.driver.version or '(not stated)'}",
                 hint="state a driver version whose CUDA version the catalogue knows "
                 "('gpugen catalog drivers')",
                 pool=pool.name,
@@ -63,7 +64,7 @@ def driver_unknown(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("dcgm-not-for-this-system", severity=Severity.WARNING)
 def not_for_this_system(spec: ClusterSpec) -> Iterator[Problem]:
-    """NVIDIA lists DCGM 4 for some systems; elsewhere a repository may not carry its packages.
+    """NVIDIA supports DCGM 4 on some operating systems; elsewhere packages may be missing.
 
     Source: docs.nvidia.com/datacenter/dcgm (installation, 4.x).
     """
@@ -71,15 +72,16 @@ def not_for_this_system(spec: ClusterSpec) -> Iterator[Problem]:
         if pool.host.os.row.get("isListedForDcgm4") is False:
             yield Problem(
                 at=dcgm.at,
-                message=f"DCGM 4 is not listed for {pool.host.os.id}, the system of pool {POOL}",
-                hint="see that the hosts' repositories carry its packages, or leave dcgm out",
+                message=f"DCGM 4 is not listed for {pool.host.os.id}, the operating system of"
+                f" pool {POOL}",
+                hint="make sure that the hosts' repositories have its packages, or remove dcgm",
                 pool=pool.name,
             )
 
 
 @check("dcgm-engine-not-the-exporters", severity=Severity.WARNING, component=metrics.EXPORTER)
 def not_the_exporters(spec: ClusterSpec) -> Iterator[Problem]:
-    """The exporter is tested with one version of DCGM; its image names it first.
+    """The exporter is tested with one version of DCGM, the first part of its image's tag.
 
     Source: docs.nvidia.com/datacenter/dcgm, installation of the exporter, version compatibility.
     """
@@ -90,6 +92,6 @@ def not_the_exporters(spec: ClusterSpec) -> Iterator[Problem]:
                 at=host_setting(spec, pool, "dcgm", "version"),
                 message=f"the exporter of release {spec.release.id} is paired with DCGM {paired}; "
                 f"pool {POOL} runs host engine {dcgm.version}",
-                hint=f'write version: "{paired}" where your repository offers it',
+                hint=f'write version: "{paired}" if your repository has it',
                 pool=pool.name,
             )

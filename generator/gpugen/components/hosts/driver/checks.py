@@ -1,4 +1,4 @@
-"""Checks of how a driver comes to its hosts."""
+"""Checks of how a driver is installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpugen.model.spec import ClusterSpec, NodePool
 
 @check("driver-method-not-supported", "DRV-24", "DRV-26")
 def method(spec: ClusterSpec) -> Iterator[Problem]:
-    """The catalogue knows no packages by which this method would bring the driver.
+    """The catalogue has no packages that install the driver by this method.
 
     Source: rows of packages.yaml and operating-systems/; names are never guessed.
     """
@@ -34,17 +34,17 @@ def method(spec: ClusterSpec) -> Iterator[Problem]:
         except UnknownPackagesError as problem:
             yield Problem(
                 at=host_setting(spec, pool, "driver", "method"),
-                message=f"the hosts of pool {POOL} cannot get a driver by {str(driver.method)!r}:"
-                f" {problem}",
+                message=f"the driver of pool {POOL} cannot be installed by method"
+                f" {str(driver.method)!r}: {problem}",
                 hint=_way_out(pool, driver.branch),
                 pool=pool.name,
             )
 
 
 def _way_out(pool: NodePool, branch: DriverBranch) -> str:
-    """Say what to take instead: the other flavour of the modules where that can be had."""
+    """Return what to use instead: the other flavour of the modules where that exists."""
     is_open = not uses_open_modules(pool)
-    other = "take vendor, or none where the image brings the driver"
+    other = "use method: vendor, or none if the image contains the driver"
     if pool.gpu.kernel_modules != "both":
         return other
     try:
@@ -56,13 +56,13 @@ def _way_out(pool: NodePool, branch: DriverBranch) -> str:
 
 @check("driver-runfile-missing", "DRV-22")
 def runfile_missing(spec: ClusterSpec) -> Iterator[Problem]:
-    """Method runfile runs an installer that only the spec can name, with its checksum."""
+    """Method runfile runs an installer, whose address and checksum the spec must state."""
     for pool in spec.pools:
         driver = pool.host.driver
         if driver.method is DriverMethod.RUNFILE and driver.runfile is None:
             yield Problem(
                 at=host_setting(spec, pool, "driver", "method"),
-                message="method runfile needs the installer's address and checksum",
+                message="method runfile needs the installer's URL and checksum",
                 hint="write runfile: {url: ..., sha256: ...} beside it",
                 pool=pool.name,
             )
@@ -70,21 +70,21 @@ def runfile_missing(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("driver-runfile-without-effect")
 def runfile_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
-    """Other methods run no installer."""
+    """Other methods do not run an installer."""
     for pool in spec.pools:
         driver = pool.host.driver
         if driver.method is not DriverMethod.RUNFILE and driver.runfile is not None:
             yield Problem(
                 at=host_setting(spec, pool, "driver", "runfile"),
                 message=f"runfile has no effect with method {driver.method}",
-                hint="leave it out, or write method: runfile",
+                hint="remove it, or write method: runfile",
                 pool=pool.name,
             )
 
 
 @check("driver-runfile-other-version", "DRV-22")
 def runfile_version(spec: ClusterSpec) -> Iterator[Problem]:
-    """The installer's name carries its version; another one would be installed than is verified."""
+    """The installer's file name contains its version, which must be driver.version."""
     for pool in spec.pools:
         driver = pool.host.driver
         own = driver.runfile
@@ -94,17 +94,17 @@ def runfile_version(spec: ClusterSpec) -> Iterator[Problem]:
         if f"-{driver.version}." not in name and f"-{driver.version}-" not in name:
             yield Problem(
                 at=host_setting(spec, pool, "driver", "runfile"),
-                message=f"the installer {name!r} is not of version {driver.version}",
-                hint="name the installer of that version",
+                message=f"the installer {name!r} is not version {driver.version}",
+                hint="use the installer of that version",
                 pool=pool.name,
             )
 
 
 @check("driver-secure-boot-unsigned", "DRV-11")
 def unsigned(spec: ClusterSpec) -> Iterator[Problem]:
-    """Modules that the hosts build themselves do not carry the system's signature.
+    """Kernel modules that hosts build themselves are not signed by the operating system's vendor.
 
-    A firmware that checks signatures would refuse them: "Key was rejected by service".
+    With Secure Boot on, the kernel rejects them: "Key was rejected by service".
     """
     for pool in spec.pools:
         driver = pool.host.driver
@@ -114,15 +114,16 @@ def unsigned(spec: ClusterSpec) -> Iterator[Problem]:
         ):
             yield Problem(
                 at=host_setting(spec, pool, "driver", "secureBoot"),
-                message=f"method {driver.method} brings no modules that the system signed",
-                hint="take method precompiled, or secureBoot: mok",
+                message=f"method {driver.method} has no kernel modules signed by the operating"
+                " system's vendor",
+                hint="use method: precompiled, or secureBoot: mok",
                 pool=pool.name,
             )
 
 
 @check("driver-graphics-unknown", "DRV-26")
 def graphics_unknown(spec: ClusterSpec) -> Iterator[Problem]:
-    """The catalogue knows no packages that bring OpenGL and Vulkan without a desktop.
+    """The catalogue has no packages for OpenGL and Vulkan without a desktop.
 
     Source: rows of packages.yaml; names are never guessed.
     """
@@ -130,9 +131,9 @@ def graphics_unknown(spec: ClusterSpec) -> Iterator[Problem]:
         if names is None:
             yield Problem(
                 at=host_setting(spec, pool, "driver", "graphics"),
-                message=f"no names are confirmed of packages with OpenGL and Vulkan alone for"
-                f" {pool.host.os.id} by method {pool.host.driver.method}",
-                hint="leave graphics out, or take a system of which they are known, such as"
+                message=f"no package with OpenGL and Vulkan alone is known for {pool.host.os.id}"
+                f" and method {pool.host.driver.method}",
+                hint="remove graphics, or choose an operating system that has one, such as"
                 " ubuntu-24.04",
                 pool=pool.name,
             )
@@ -140,20 +141,20 @@ def graphics_unknown(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("driver-graphics-without-effect")
 def graphics_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
-    """The driver brings OpenGL and Vulkan anyway, or nothing is installed."""
+    """The driver contains OpenGL and Vulkan anyway, or nothing is installed."""
     for pool, names in _graphics(spec):
         if names == ():
             yield Problem(
                 at=host_setting(spec, pool, "driver", "graphics"),
                 message=f"graphics has no effect with method {pool.host.driver.method} and release"
                 f" {spec.release.id}",
-                hint="leave it out",
+                hint="remove it",
                 pool=pool.name,
             )
 
 
 def _graphics(spec: ClusterSpec) -> Iterator[tuple[NodePool, tuple[str, ...] | None]]:
-    """Yield the pools that ask for graphics, and what brings them."""
+    """Yield the pools with graphics, and the packages for it."""
     is_compute_only = installs_compute_only(spec)
     for pool in spec.pools:
         driver = pool.host.driver
@@ -167,7 +168,7 @@ def _graphics(spec: ClusterSpec) -> Iterator[tuple[NodePool, tuple[str, ...] | N
 
 @check("driver-setting-without-effect")
 def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
-    """The setting is about an installation, or about modules of DKMS, that there is not."""
+    """The setting concerns an installation, or DKMS modules, that this method does not have."""
     for pool in spec.pools:
         driver = pool.host.driver
         is_none = driver.method is DriverMethod.NONE
@@ -184,6 +185,6 @@ def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
                 yield Problem(
                     at=host_setting(spec, pool, *path),
                     message=f"{path[-1]} has no effect with method {driver.method}",
-                    hint="leave it out",
+                    hint="remove it",
                     pool=pool.name,
                 )

@@ -1,4 +1,4 @@
-"""Checks of tuning: settings that a board, a way of sharing or a processor does not take."""
+"""Checks of tuning: settings that GPU model, sharing mode or CPU architecture do not support."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def _tuned(spec: ClusterSpec) -> Iterator[tuple[NodePool, Tuning]]:
 
 @check("tuning-exclusive-process-with-time-slicing", "TUN-03")
 def exclusive_and_shared(spec: ClusterSpec) -> Iterator[Problem]:
-    """Time-slicing gives one GPU to several processes, and this compute mode lets in one alone.
+    """Time-slicing shares a GPU between processes, but this compute mode allows only one.
 
-    Every further pod would start and find all CUDA devices busy or unavailable. Source: NVML,
+    Every other pod would start and find all CUDA devices busy or unavailable. Source: NVML,
     nvmlComputeMode_t.
     """
     for pool, tuning in _tuned(spec):
         if tuning.compute_mode == EXCLUSIVE and pool.sharing.mode is SharingMode.TIME_SLICING:
             yield Problem(
                 at=host_setting(spec, pool, "tuning", "computeMode"),
-                message=f"pool {POOL} shares its GPUs by time-slicing, and {EXCLUSIVE} lets one"
-                " process compute on each",
-                hint="leave computeMode out for this pool, or share by mps",
+                message=f"pool {POOL} shares its GPUs by time-slicing, but {EXCLUSIVE} allows one"
+                " process per GPU",
+                hint="remove computeMode for this pool, or use mode: mps",
                 pool=pool.name,
             )
 
 
 @check("tuning-compute-mode-with-mps", "TUN-03")
 def second_owner_of_the_mode(spec: ClusterSpec) -> Iterator[Problem]:
-    """The MPS control daemon sets the compute mode itself, so a unit on the host would fight it.
+    """The MPS control daemon sets the compute mode itself, so the host must not set it.
 
     Source: k8s-device-plugin v0.19.3, cmd/mps-control-daemon: EXCLUSIVE_PROCESS at start, DEFAULT
     at its end.
@@ -50,33 +50,33 @@ def second_owner_of_the_mode(spec: ClusterSpec) -> Iterator[Problem]:
         if tuning.compute_mode and pool.sharing.mode is SharingMode.MPS:
             yield Problem(
                 at=host_setting(spec, pool, "tuning", "computeMode"),
-                message=f"pool {POOL} shares its GPUs by MPS, whose control daemon owns the compute"
-                " mode",
-                hint="leave computeMode out for this pool",
+                message=f"pool {POOL} shares its GPUs by MPS, whose control daemon sets the"
+                " compute mode",
+                hint="remove computeMode for this pool",
                 pool=pool.name,
             )
 
 
 @check("tuning-exclusive-process-with-mig", "TUN-03")
 def exclusive_and_cut(spec: ClusterSpec) -> Iterator[Problem]:
-    """A board in MIG mode does not take this compute mode; nvidia-smi warns and exits 0.
+    """A GPU in MIG mode does not support this compute mode; nvidia-smi warns and exits 0.
 
-    Source: nvidia-smi's own words, in NVIDIA/DCGM issue 82.
+    Source: output of nvidia-smi, in NVIDIA/DCGM issue 82.
     """
     for pool, tuning in _tuned(spec):
         if tuning.compute_mode == EXCLUSIVE and pool.mig.is_cut:
             yield Problem(
                 at=host_setting(spec, pool, "tuning", "computeMode"),
-                message=f"pool {POOL} is cut by MIG, and a board in MIG mode does not take"
+                message=f"pool {POOL} has a MIG layout, and a GPU in MIG mode does not support"
                 f" {EXCLUSIVE}",
-                hint="leave computeMode out for this pool",
+                hint="remove computeMode for this pool",
                 pool=pool.name,
             )
 
 
 @check("tuning-clocks-upside-down", "TUN-02")
 def clocks(spec: ClusterSpec) -> Iterator[Problem]:
-    """A range of clocks begins with its lowest."""
+    """The lowest clock must not be above the highest."""
     for pool, tuning in _tuned(spec):
         if tuning.locked_clocks_mhz and tuning.locked_clocks_mhz[0] > tuning.locked_clocks_mhz[1]:
             low, high = tuning.locked_clocks_mhz
@@ -90,7 +90,7 @@ def clocks(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("tuning-iommu-not-switched-off-on-arm", "TUN-04")
 def iommu_on_arm(spec: ClusterSpec) -> Iterator[Problem]:
-    """The kernel has words that switch the IOMMU off for x86 processors only.
+    """Only x86 kernels have parameters that disable the IOMMU.
 
     Source: Linux, Documentation/admin-guide/kernel-parameters.txt.
     """
@@ -98,17 +98,16 @@ def iommu_on_arm(spec: ClusterSpec) -> Iterator[Problem]:
         if tuning.iommu == "disabled" and pool.host.architecture == "arm64":
             yield Problem(
                 at=host_setting(spec, pool, "tuning", "iommu"),
-                message=f"the hosts of pool {POOL} are arm64, where the IOMMU cannot be switched"
-                " off"
-                " from the command line",
-                hint="write pt, which lets the host's devices pass untranslated",
+                message=f"the hosts of pool {POOL} are arm64, where no kernel parameter disables"
+                " the IOMMU",
+                hint="write pt, which does not translate DMA of the host's own devices",
                 pool=pool.name,
             )
 
 
 @check("tuning-dma-buf-needs-open-modules", "TUN-09")
 def dma_buf(spec: ClusterSpec) -> Iterator[Problem]:
-    """Only the open kernel modules hand out GPU memory as DMA-BUF.
+    """Only the open kernel modules export GPU memory as DMA-BUF.
 
     Source: NVIDIA GPU Operator, GPUDirect RDMA: open modules, Turing or newer, Linux 5.12 or newer.
     """
@@ -121,16 +120,16 @@ def dma_buf(spec: ClusterSpec) -> Iterator[Problem]:
         if tuning.gpu_direct_rdma == "dma-buf" and is_closed:
             yield Problem(
                 at=host_setting(spec, pool, "tuning", "gpuDirectRdma"),
-                message=f"pool {POOL} gets proprietary kernel modules, and DMA-BUF needs the open"
+                message=f"pool {POOL} has proprietary kernel modules, but DMA-BUF needs the open"
                 " ones",
-                hint="write peermem, or kernelModules: open where the GPU takes them",
+                hint="write peermem, or kernelModules: open if the GPU model supports them",
                 pool=pool.name,
             )
 
 
 @check("tuning-limits-without-unit", "TUN-08")
 def limits(spec: ClusterSpec) -> Iterator[Problem]:
-    """The distribution runs its container runtime inside a process of its own, without a unit."""
+    """The distribution runs its container runtime in its own process, without a systemd unit."""
     distribution = spec.kubernetes.distribution
     if runtime_services(spec):
         return
@@ -138,8 +137,8 @@ def limits(spec: ClusterSpec) -> Iterator[Problem]:
         if tuning.memlock or tuning.nofile:
             yield Problem(
                 at=host_setting(spec, pool, "tuning", "limits"),
-                message=f"{distribution.id} has no unit of the container runtime that could take"
-                " limits",
-                hint="leave limits out, and set them where the distribution is started",
+                message=f"{distribution.id} has no systemd unit for the container runtime that"
+                " limits could apply to",
+                hint="remove limits, and set them in the unit that starts {distribution.id}",
                 pool=pool.name,
             )

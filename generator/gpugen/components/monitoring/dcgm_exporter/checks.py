@@ -1,4 +1,4 @@
-"""Checks of the DCGM exporter: its list of metrics, and what it is asked to read of pods."""
+"""Checks of the DCGM exporter: its list of metrics, and what it reads of pods."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _changes(spec: ClusterSpec) -> tuple[Pointer, list[dict[str, str]], list[str
 
 
 def _standard(spec: ClusterSpec) -> dict[str, NodePool]:
-    """Return the fields that are exported anyway, each with the first pool that has it."""
+    """Return the fields that are exported by default, each with the first pool that has it."""
     options = spec.options[NAME]
     found: dict[str, NodePool] = {}
     for pool in spec.pools:
@@ -53,10 +53,10 @@ def _standard(spec: ClusterSpec) -> dict[str, NodePool]:
 
 @check("dcgm-unknown-field", "GG-16", component=NAME)
 def unknown_field(spec: ClusterSpec) -> Iterator[Problem]:
-    """The exporter ends itself over a field that its version of DCGM does not know.
+    """The exporter exits on a field that its version of DCGM does not have.
 
-    The pod then restarts for ever and no metric of the node is left.
-    Source: NVIDIA/dcgm-exporter 4.5.3-4.8.2 internal/pkg/counters/counter_config.go.
+    Its pod then crash-loops, and the node has no GPU metrics. Source: NVIDIA/dcgm-exporter
+    4.5.3-4.8.2 internal/pkg/counters/counter_config.go.
     """
     at, added, removed = _changes(spec)
     named = [(at / "add" / i / "field", row["field"]) for i, row in enumerate(added)]
@@ -67,18 +67,16 @@ def unknown_field(spec: ClusterSpec) -> Iterator[Problem]:
             yield Problem(
                 at=where,
                 message=f"DCGM of this release has no field {field!r}",
-                hint=f"did you mean {near}?"
-                if near
-                else "take a name from DCGM's field identifiers",
+                hint=f"did you mean {near}?" if near else "use a name of DCGM's field identifiers",
             )
 
 
 @check("dcgm-duplicate-field", "GG-16", component=NAME)
 def duplicate_field(spec: ClusterSpec) -> Iterator[Problem]:
-    """A field must stand in the exporter's list once; DCGM refuses to watch it twice.
+    """A field must be in the exporter's list once; DCGM rejects duplicates.
 
-    Older names count as the field that they stand for.
-    Source: NVIDIA/dcgm-exporter#29, #450; NVIDIA/go-dcgm pkg/dcgm/const_fields.go.
+    Deprecated names count as the field that they mean. Source: NVIDIA/dcgm-exporter#29, #450;
+    NVIDIA/go-dcgm pkg/dcgm/const_fields.go.
     """
     at, added, removed = _changes(spec)
     seen = {field_ids()[f]: f for f in _standard(spec) if f not in removed}
@@ -90,17 +88,17 @@ def duplicate_field(spec: ClusterSpec) -> Iterator[Problem]:
             yield Problem(
                 at=at / "add" / i / "field",
                 message=f"{row['field']} is exported already, as {seen[number]}",
-                hint="leave it out here, or put the other under 'remove'",
+                hint="remove it here, or list the other under remove",
             )
         seen[number] = row["field"]
 
 
 @check("dcgm-field-not-a-number", "GG-16", component=NAME)
 def field_not_a_number(spec: ClusterSpec) -> Iterator[Problem]:
-    """Fields that hold text can only be labels, and structures cannot be exported at all.
+    """Text fields can only be labels, and structures cannot be exported at all.
 
-    The exporter writes the text where a number belongs, and Prometheus then drops the whole scrape.
-    Source: NVIDIA/DCGM v4.5.3 dcgmlib/src/dcgm_fields.cpp; dcgm-exporter gpu_collector.go.
+    The exporter would write text where a number belongs, and Prometheus would reject the whole
+    scrape. Source: NVIDIA/DCGM v4.5.3 dcgmlib/src/dcgm_fields.cpp; dcgm-exporter gpu_collector.go.
     """
     at, added, _ = _changes(spec)
     for i, row in enumerate(added):
@@ -109,22 +107,22 @@ def field_not_a_number(spec: ClusterSpec) -> Iterator[Problem]:
             yield Problem(
                 at=at / "add" / i / "field",
                 message=f"{field} is a structure, which the exporter cannot write",
-                hint="leave it out",
+                hint="remove it",
             )
         elif field in _table()["text"] and row["type"] != "label":
             yield Problem(
                 at=at / "add" / i / "type",
                 message=f"{field} is text, not a {row['type']}",
-                hint="write 'type: label'",
+                hint="write type: label",
             )
 
 
 @check("dcgm-profiling-field-without-profiling", "GG-16", component=NAME)
 def profiling_field_without_profiling(spec: ClusterSpec) -> Iterator[Problem]:
-    """Profiling fields take a privilege that the option profiling grants, and boards since Volta.
+    """Profiling fields need the option profiling, which grants SYS_ADMIN, and GPUs since Volta.
 
-    Without it the exporter fails to watch them and ends itself.
-    Source: NVIDIA/dcgm-exporter#407; 4.5.3-4.8.2 internal/pkg/capabilities.
+    Otherwise the exporter fails to watch them and exits. Source: NVIDIA/dcgm-exporter#407;
+    4.5.3-4.8.2 internal/pkg/capabilities.
     """
     at, added, _ = _changes(spec)
     if any(metrics.has_profiling(spec.options[NAME], pool) for pool in spec.pools):
@@ -133,8 +131,9 @@ def profiling_field_without_profiling(spec: ClusterSpec) -> Iterator[Problem]:
         if metrics.is_profiling(row["field"]):
             yield Problem(
                 at=at / "add" / i / "field",
-                message=f"{row['field']} is a profiling counter, which no pool here can read",
-                hint="set 'profiling: true' on boards since Volta, or leave the field out",
+                message=f"{row['field']} is a profiling counter, which no pool of this cluster"
+                " can read",
+                hint="write profiling: true on GPUs since Volta, or remove the field",
             )
 
 
@@ -148,13 +147,13 @@ def remove_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
             yield Problem(
                 at=at / "remove" / i,
                 message=f"{field} is in no pool's list of metrics",
-                hint="leave it out",
+                hint="remove it",
             )
 
 
 @check("dcgm-pod-labels-on-shared-pools", severity=Severity.WARNING, component=NAME)
 def pod_labels_on_shared_pools(spec: ClusterSpec) -> Iterator[Problem]:
-    """Where several pods share a GPU, the exporter passes no labels of pods on.
+    """Where several pods share a GPU, the exporter does not add labels of pods.
 
     Source: NVIDIA/dcgm-exporter 4.5.3-4.8.2 internal/pkg/transformation/kubernetes.go, Process.
     """
@@ -163,59 +162,61 @@ def pod_labels_on_shared_pools(spec: ClusterSpec) -> Iterator[Problem]:
         yield Problem(
             at=spec.at / "components" / NAME / "podLabels",
             message=f"labels of pods do not reach the series of shared pools: {', '.join(shared)}",
-            hint="do without them there, or leave podLabels out if all pools are shared",
+            hint="do not rely on them there, or remove podLabels if all pools are shared",
         )
 
 
 @check("dcgm-pod-label-collides", "GG-17", component=NAME)
 def pod_label_collides(spec: ClusterSpec) -> Iterator[Problem]:
-    """A label of a pod must not have the name of a label by which rules find a GPU.
+    """A pod label must not have the name of a label by which alert rules identify a GPU.
 
-    Labels of the exporter win over those of the scrape (honorLabels).
-    Source: NVIDIA/dcgm-exporter 4.5.3-4.8.2 internal/pkg/utils, SanitizeLabelName.
+    Labels of the exporter win over those of the scrape (honorLabels). Source: NVIDIA/dcgm-exporter
+    4.5.3-4.8.2 internal/pkg/utils, SanitizeLabelName.
     """
     for i, label in enumerate(spec.options[NAME]["podLabels"]):
         if (name := re.sub(r"[^a-zA-Z0-9_]", "_", label)) in RESERVED:
             yield Problem(
                 at=spec.at / "components" / NAME / "podLabels" / i,
                 message=f"label {label!r} of a pod would replace the series' own label {name!r}",
-                hint="use a label with a prefix, such as example.com/team",
+                hint="use a pod label with a prefix, such as example.com/team",
             )
 
 
 @check("dcgm-static-in-the-clear", severity=Severity.WARNING, component=NAME)
 def static_in_the_clear(spec: ClusterSpec) -> Iterator[Problem]:
-    """In mode static whoever reaches the node reads the metrics; no NetworkPolicy holds there.
+    """In mode static anyone who reaches the node can read the metrics; no NetworkPolicy applies.
 
-    They name pods and namespaces. A web configuration brings TLS and passwords.
+    Metrics name pods and namespaces. A web configuration adds TLS and passwords.
     """
     is_static = spec.options.get("prometheus", {}).get("mode") == "static"
     if is_static and not spec.options[NAME]["webConfig"]:
         yield Problem(
             at=spec.at / "components" / NAME,
-            message=f"the exporters talk in the clear on port {metrics.PORT} of the nodes",
+            message=f"the exporters serve metrics without TLS or login on port {metrics.PORT} of"
+            " the nodes",
             hint="write components: {dcgm-exporter: {webConfig: {secret: dcgm-exporter-web}}}",
         )
 
 
 @check("dcgm-web-login-without-secret", component=NAME)
 def web_login_without_secret(spec: ClusterSpec) -> Iterator[Problem]:
-    """Prometheus takes name and password from a Secret; without one every scrape is refused."""
+    """Prometheus reads user name and password from a Secret; without it every scrape is refused."""
     web = spec.options[NAME]["webConfig"]
     if web and web["basicAuth"] and not web["scrapeSecret"]:
         yield Problem(
             at=spec.at / "components" / NAME / "webConfig" / "basicAuth",
-            message="Prometheus is to log in, and no Secret has its name and password",
+            message="basicAuth is on, but no Secret with Prometheus' user name and password is"
+            " stated",
             hint="write scrapeSecret: dcgm-exporter-scrape, a Secret with username and password",
         )
 
 
 @check("dcgm-per-pod-usage-without-sharing", component=NAME)
 def per_pod_usage_without_sharing(spec: ClusterSpec) -> Iterator[Problem]:
-    """Usage per pod is a matter of shared GPUs; elsewhere a pod has the GPU for itself."""
+    """Usage per pod concerns shared GPUs only; elsewhere a pod has a GPU to itself."""
     if spec.options[NAME]["perPodUsage"] and not any(map(metrics.is_shared, spec.pools)):
         yield Problem(
             at=spec.at / "components" / NAME / "perPodUsage",
             message="perPodUsage has no effect: no pool is shared",
-            hint="leave it out; the series name the pod already",
+            hint="remove it; metrics have the pod's name already",
         )

@@ -13,12 +13,14 @@ from gpugen.model.spec import ClusterSpec
 def without_prometheus(spec: ClusterSpec) -> Iterator[Problem]:
     """The dashboards read the labels ``pool`` and ``node``, which our scrape configuration sets.
 
-    Scraped otherwise, the same series lack them and all panels about GPUs stay empty.
+    With another scrape configuration these labels may be missing, and all panels about GPUs stay
+    empty.
     """
     if "prometheus" not in spec.options:
         yield Problem(
             at=spec.at / "components" / "grafana",
-            message="dashboards without the component prometheus: series may lack the labels"
-            " they read",
-            hint="add prometheus to components, or set the labels pool and node in your own scrape",
+            message="dashboards without the component prometheus: the labels that they read may"
+            " be missing",
+            hint="add prometheus to components, or set the labels pool and node in your own"
+            " scrape configuration",
         )

@@ -18,10 +18,10 @@ NAME = "prometheus"
 
 @check("prometheus-selector-labels-missing", "GG-18", "DIST-20", component=NAME)
 def selector_labels_missing(spec: ClusterSpec) -> Iterator[Problem]:
-    """The Prometheus operator reads only objects whose labels its Prometheus selects.
+    """The Prometheus Operator uses only objects whose labels its Prometheus selects.
 
-    Without them there are no targets and no message; with kube-prometheus-stack the label is
-    ``release`` and the name of the Helm release (NVIDIA/gpu-operator#363).
+    Without them there are no targets and no error message. With kube-prometheus-stack the label is
+    ``release`` with the name of the Helm release (NVIDIA/gpu-operator#363).
     """
     options = spec.options[NAME]
     if options["mode"] == "service-monitor" and options["selectorLabels"] is None:
@@ -30,16 +30,16 @@ def selector_labels_missing(spec: ClusterSpec) -> Iterator[Problem]:
             message="mode 'service-monitor' without selectorLabels: Prometheus would not find"
             " the objects",
             hint="write selectorLabels: {release: <helm release>}, or {} if your Prometheus"
-            " takes all",
+            " selects all",
         )
 
 
 @check("prometheus-option-without-effect", "GG-18", component=NAME, at_key=True)
 def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
-    """Labels select objects of the operator, and only the mode service-monitor makes some.
+    """selectorLabels apply to objects of the operator, which only mode service-monitor renders.
 
-    A Prometheus outside of the cluster (mode static) has no namespace either, and without the
-    exporter nothing is scraped.
+    A Prometheus outside of the cluster (mode static) has no namespace, and without the exporter
+    nothing is scraped.
     """
     options = spec.options[NAME]
     mode = f"with mode {options['mode']!r}"
@@ -53,12 +53,12 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     for key, why in idle.items():
         if options[key] is not None:
             at = spec.at / "components" / NAME / key
-            yield Problem(at=at, message=f"{key} has no effect {why}", hint="leave it out")
+            yield Problem(at=at, message=f"{key} has no effect {why}", hint="remove it")
 
 
 @check("prometheus-timeout-above-interval", "GG-18", component=NAME)
 def timeout_above_interval(spec: ClusterSpec) -> Iterator[Problem]:
-    """A scrape must end before the next begins; Prometheus refuses the configuration otherwise."""
+    """A scrape must end before the next begins; otherwise Prometheus rejects the configuration."""
     options = spec.options[NAME]
     if metrics.EXPORTER not in spec.options or not options["scrapeTimeout"]:
         return
@@ -73,7 +73,7 @@ def timeout_above_interval(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("prometheus-interval-below-collector", component=NAME)
 def interval_below_collector(spec: ClusterSpec) -> Iterator[Problem]:
-    """Scraping more often than the exporter reads the GPUs stores the same values again."""
+    """Scraping more often than the exporter reads GPUs stores the same values repeatedly."""
     options = spec.options[NAME]
     if metrics.EXPORTER not in spec.options or not options["interval"]:
         return
@@ -81,7 +81,8 @@ def interval_below_collector(spec: ClusterSpec) -> Iterator[Problem]:
     if scrape.interval(spec, options) < collector:
         yield Problem(
             at=spec.at / "components" / NAME / "interval",
-            message=f"interval {options['interval']} is shorter than dcgm-exporter's {collector}s",
+            message=f"interval {options['interval']} is shorter than the {collector}s of"
+            " dcgm-exporter",
             hint=f"write {collector}s or more, or shorten components.dcgm-exporter.interval",
         )
 
@@ -93,7 +94,7 @@ def without_exporter(spec: ClusterSpec) -> Iterator[Problem]:
         yield Problem(
             at=spec.at / "components" / metrics.EXPORTER,
             message="prometheus has nothing to scrape: dcgm-exporter is switched off",
-            hint="leave dcgm-exporter out of components, or live with the rules about nodes alone",
+            hint="remove dcgm-exporter: false from components, or keep only the rules about nodes",
         )
 
 
@@ -107,17 +108,17 @@ def alert_without_metric(spec: ClusterSpec) -> Iterator[Problem]:
             names = ", ".join(sorted(readers[field]))
             yield Problem(
                 at=spec.at / "components" / metrics.EXPORTER / "metrics" / "remove" / i,
-                message=f"without {field} these alerts are blind: {names}",
-                hint="keep the metric, or name the alerts under"
+                message=f"without {field} these alerts never fire: {names}",
+                hint="keep the metric, or list the alerts under"
                 " components.prometheus.withoutAlerts",
             )
 
 
 @check("prometheus-alert-not-made", "GG-05", severity=Severity.WARNING, component=NAME)
 def alert_not_made(spec: ClusterSpec) -> Iterator[Problem]:
-    """An alert that does not exist for these pools anyway need not be left out.
+    """withoutAlerts has no effect for an alert that is not rendered for these pools anyway.
 
-    Which alerts there are follows from the boards, MIG, sharing and what the exporter reads.
+    Which alerts are rendered follows from GPU models, MIG, sharing and the exporter's metrics.
     """
     unwanted = spec.options[NAME]["withoutAlerts"]
     made = {alert.name for alert in every_alert(spec)} if unwanted else set()
@@ -125,13 +126,13 @@ def alert_not_made(spec: ClusterSpec) -> Iterator[Problem]:
         if name not in made:
             yield Problem(
                 at=spec.at / "components" / NAME / "withoutAlerts" / i,
-                message=f"leaving out {name} has no effect: nothing in this cluster would raise it",
-                hint=f"leave {name} out of withoutAlerts",
+                message=f"{name} has no effect: this cluster has no such alert",
+                hint=f"remove {name} from withoutAlerts",
             )
 
 
 def _readers(spec: ClusterSpec) -> dict[str, set[str]]:
-    """Return which wanted alerts read which series, were none removed."""
+    """Return which enabled alerts read which series, if none were removed."""
     options = spec.options[metrics.EXPORTER]
     standard = {
         pool.name: frozenset(row.field for row in metrics.standard_rows(options, pool))

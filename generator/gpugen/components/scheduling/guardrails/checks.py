@@ -1,4 +1,4 @@
-"""Checks of the guardrails: options that change nothing, and what an API server does not take."""
+"""Checks of the guardrails: options without effect, and what an API server does not accept."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SPARE = 8  # an expression says the same of a pool less often than this
 
 @check("guardrails-not-completed", "GG-15", severity=Severity.WARNING, component=NAME)
 def not_completed(spec: ClusterSpec) -> Iterator[Problem]:
-    """Pods are completed by a MutatingAdmissionPolicy, which Kubernetes has from 1.36 on.
+    """Pods are completed by a MutatingAdmissionPolicy, which needs Kubernetes 1.36 or newer.
 
-    Before that it is beta and off by default, or not there: nothing of the kind is rendered, and
-    pods have to name scheduler, runtime class and tolerations themselves. What they leave out is
-    answered by a warning or, in mode enforce, refused. Said only where the spec asks for them.
-    Source: kubernetes v1.36.3, v1.34.1 and v1.33.0, apiserver/pkg/features/kube_features.go.
+    Before that it is beta and off by default, or missing, so none is rendered, and pods have to
+    state scheduler, runtime class and tolerations themselves. What they omit causes a warning or,
+    in mode enforce, a rejection. This finding appears only if the spec states guardrails. Source:
+    kubernetes v1.36.3, v1.34.1 and v1.33.0, apiserver/pkg/features/kube_features.go.
     """
     options = spec.options[NAME]
     if AT not in spec.stated or options["mode"] == "off" or not options["complete"]:
@@ -34,24 +34,23 @@ def not_completed(spec: ClusterSpec) -> Iterator[Problem]:
             at=AT / "complete" if AT / "complete" in spec.stated else AT,
             message=f"Kubernetes {spec.kubernetes.version} cannot complete pods that ask for a GPU:"
             f" MutatingAdmissionPolicy is in v1 from 1.{COMPLETES_FROM}",
-            hint="write complete: false, and let pods name scheduler, runtime class and"
-            " tolerations",
+            hint="write complete: false, and state scheduler, runtime class and tolerations in"
+            " pods",
         )
 
 
 @check("guardrails-option-without-effect", "GG-05", component=NAME)
 def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
-    """With mode off nothing is rendered, and what pods tolerate is added only by the completion.
+    """With mode off nothing is rendered; tolerations are added only with complete: true.
 
-    A key that no taint of the pools has, or only one that keeps no pods away (PreferNoSchedule),
-    is tolerated for nothing.
+    A key without a pool's taint, or with effect PreferNoSchedule only, need not be tolerated.
     """
     options = spec.options[NAME]
     if options["mode"] == "off":
         for key in spec.stated.keys(AT):
             if key != "mode":
                 yield Problem(
-                    at=AT / key, message=f"{key} has no effect with mode 'off'", hint="leave it out"
+                    at=AT / key, message=f"{key} has no effect with mode 'off'", hint="remove it"
                 )
         return
     if AT / "toleratedTaints" not in spec.stated:
@@ -60,7 +59,7 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
         yield Problem(
             at=AT / "toleratedTaints",
             message="toleratedTaints has no effect with complete: false",
-            hint="leave it out",
+            hint="remove it",
         )
         return
     keys = {t.key for pool in spec.pools for t in pool.taints if t.effect in KEEPS_PODS_AWAY}
@@ -69,29 +68,29 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
             yield Problem(
                 at=AT / "toleratedTaints" / index,
                 message=f"no pool has a taint with key {key!r} that keeps pods away",
-                hint=f"leave it out; the pools' keys are {', '.join(sorted(keys))}"
+                hint=f"remove it; the pools' keys are {', '.join(sorted(keys))}"
                 if keys
-                else "leave toleratedTaints out",
+                else "remove toleratedTaints",
             )
 
 
 @check("guardrails-too-large", component=NAME)
 def too_large(spec: ClusterSpec) -> Iterator[Problem]:
-    """An API server takes no CEL expression of more than 100,000 characters.
+    """An API server accepts CEL expressions of at most 100,000 characters.
 
-    One row a pool with its labels and taints stands in one expression, so that some hundred pools
-    with many labels each do not fit. Source: cel-go, default of ParserExpressionSizeLimit;
-    observed with kube-apiserver 1.36.3.
+    An expression has a row per pool with labels and taints; hundreds of pools with many labels do
+    not fit. Source: cel-go, default of ParserExpressionSizeLimit; observed with kube-apiserver
+    1.36.3.
     """
     if sum(map(_roughly, spec.pools)) * SPARE < LONGEST:
-        return  # far below, as nearly always: not worth making the policies twice
+        return  # far below, as nearly always: not worth building the policies twice
     objects = [placed.object for placed in contribute(spec, spec.options[NAME]).objects]
     longest = max(map(_longest, objects), default=0)
     if longest > LONGEST:
         yield Problem(
             at=AT,
-            message=f"an expression of the policies has {longest} characters; API servers take"
-            f" {LONGEST}",
+            message=f"an expression of the admission policies has {longest} characters; API"
+            f" servers accept at most {LONGEST}",
             hint=f"switch the component off ({NAME}: false), or give the {len(spec.pools)} pools"
             " fewer"
             " labels and taints",

@@ -1,4 +1,4 @@
-"""Checks of the packing scheduler: whether it does anything, and whom it gets in the way of."""
+"""Checks of the bin-packing scheduler: its effect, and conflicts with the main scheduler."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ OF_SECOND = ("replicas", "resources", "annotations")  # options of its Deploymen
 def double_booking(spec: ClusterSpec) -> Iterator[Problem]:
     """Two schedulers fill the same nodes and do not see each other's decisions.
 
-    Both may give the last GPU of a node away; the kubelet then refuses the second pod, which ends
-    with UnexpectedAdmissionError or OutOfnvidia.com/gpu. A taint of the pool keeps the pods away
-    that do not tolerate it; those that do should all name this scheduler.
+    Both may assign the last GPU of a node; the kubelet then rejects the second pod with
+    UnexpectedAdmissionError or OutOfnvidia.com/gpu. A taint keeps away pods that do not tolerate
+    it; those that do should all use this scheduler.
     """
     if is_main(spec, spec.options[COMPONENT_NAME]):
         return
@@ -32,12 +32,12 @@ def double_booking(spec: ClusterSpec) -> Iterator[Problem]:
         if not any(taint.effect in KEEPS_PODS_AWAY for taint in pool.taints):
             yield Problem(
                 at=pool.at / "taints",
-                message=f"pool {POOL} has no taint that keeps pods away, so the main scheduler "
-                f"fills its nodes beside {name!r}: they can give the same GPU to two pods",
-                hint="give the pool a taint (effect NoSchedule) and let the pods that tolerate"
-                " it name "
-                f"schedulerName: {name}; where the distribution allows it, name the hosts of the "
-                "control plane (controlPlane.hosts): the main scheduler then packs itself",
+                message=f"pool {POOL} has no taint that keeps pods away, so the main scheduler"
+                f" places pods there as well as {name!r}: both can assign the same GPU",
+                hint=f"give the pool a taint (effect NoSchedule) and set schedulerName: {name} in"
+                " the pods that tolerate it; or, where the distribution allows it, list the"
+                " control plane's hosts (controlPlane.hosts), so that the main scheduler"
+                " does the bin packing",
                 pool=pool.name,
             )
 
@@ -46,7 +46,7 @@ def double_booking(spec: ClusterSpec) -> Iterator[Problem]:
     "scheduler-without-bin-packing", "GG-22", severity=Severity.WARNING, component=COMPONENT_NAME
 )
 def without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
-    """Without bin packing a profile of its own places pods exactly as the main one does."""
+    """Without bin packing, this scheduler places pods exactly as the main one does."""
     options = spec.options[COMPONENT_NAME]
     if options["binPacking"]:
         return
@@ -61,7 +61,7 @@ def without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
 
 @check("scheduler-weights-without-bin-packing", "GG-05", component=COMPONENT_NAME, at_key=True)
 def weights_without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
-    """Weights say how nodes are packed; with bin packing off the scheduler's own defaults hold."""
+    """Weights configure bin packing; with binPacking: false they have no effect."""
     if spec.options[COMPONENT_NAME]["binPacking"]:
         return
     for key in ("scoreWeight", "weights"):
@@ -69,20 +69,19 @@ def weights_without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
             yield Problem(
                 at=AT / key,
                 message=f"{key} has no effect with binPacking: false",
-                hint=f"leave {key} out, or set binPacking: true",
+                hint=f"remove {key}, or set binPacking: true",
             )
 
 
 @check("scheduler-name-of-main", component=COMPONENT_NAME)
 def name_of_main(spec: ClusterSpec) -> Iterator[Problem]:
-    """Two schedulers that serve one name both bind its pods, without seeing each other."""
+    """Two schedulers with one name both bind its pods, without seeing each other's decisions."""
     options = spec.options[COMPONENT_NAME]
     if options["schedulerName"] == MAIN and not is_main(spec, options):
         yield Problem(
             at=AT / "schedulerName",
-            message=f"{MAIN!r} is what the main scheduler serves; a second one needs a name of"
-            " its own",
-            hint="take another name, or name the hosts of the control plane (controlPlane.hosts)",
+            message=f"{MAIN!r} is the name of the main scheduler; a second one needs its own name",
+            hint="choose another name, or list the control plane's hosts (controlPlane.hosts)",
         )
 
 
@@ -92,15 +91,14 @@ def main_without_hosts(spec: ClusterSpec) -> Iterator[Problem]:
     if spec.options[COMPONENT_NAME]["mode"] == IN_MAIN and not spec.control_plane.hosts:
         yield Problem(
             at=AT / "mode",
-            message="mode: main configures the main scheduler, but no host of the control plane"
-            " is named",
-            hint="name all of them under controlPlane: {hosts: [...]}, or write mode: second",
+            message="mode: main configures the main scheduler, but no control plane host is listed",
+            hint="list all of them under controlPlane: {hosts: [...]}, or write mode: second",
         )
 
 
 @check("scheduler-main-not-configurable", "DIST-12", component=COMPONENT_NAME)
 def main_not_configurable(spec: ClusterSpec) -> Iterator[Problem]:
-    """The distribution takes no configuration of the main scheduler from a file on its hosts.
+    """This distribution's main scheduler cannot be configured by a file on its hosts.
 
     Source: the distribution's row in the catalogue, and the vendors' documentation it names.
     """
@@ -111,57 +109,56 @@ def main_not_configurable(spec: ClusterSpec) -> Iterator[Problem]:
     instead = row.get("instead", "run a second scheduler")
     yield Problem(
         at=AT / "mode" if options["mode"] == IN_MAIN else spec.control_plane.at / "hosts",
-        message=f"the main scheduler of {spec.kubernetes.distribution.id!r} takes no file from"
-        " its hosts",
-        hint=f"{instead}; or leave controlPlane out, and a second scheduler packs",
+        message=f"the main scheduler of {spec.kubernetes.distribution.id!r} cannot be configured"
+        " by a file on its hosts",
+        hint=f"{instead}; or remove controlPlane to use a second scheduler",
     )
 
 
 @check("scheduler-option-of-second", component=COMPONENT_NAME, at_key=True)
 def option_of_second(spec: ClusterSpec) -> Iterator[Problem]:
-    """Replicas, resources and annotations are those of a second scheduler's Deployment."""
+    """Replicas, resources and annotations apply only to a second scheduler's Deployment."""
     if not is_main(spec, spec.options[COMPONENT_NAME]):
         return
     for key in OF_SECOND:
         if AT / key in spec.stated:
             yield Problem(
                 at=AT / key,
-                message=f"{key} has no effect: the main scheduler packs, and no second one is"
-                " rendered",
-                hint=f"leave {key} out, or write mode: second",
+                message=f"{key} has no effect: the main scheduler does the bin packing, and no"
+                " second one is rendered",
+                hint=f"remove {key}, or write mode: second",
             )
 
 
 @check("scheduler-digest-of-second", component=COMPONENT_NAME, at_key=True)
 def digest_of_second(spec: ClusterSpec) -> Iterator[Problem]:
-    """A digest pins an image; where the distribution's own scheduler packs, none is used."""
+    """A digest pins an image; where the main scheduler does the bin packing, none is used."""
     main = row_of(spec).get("main", {})
     is_used = not is_main(spec, spec.options[COMPONENT_NAME]) or "inProcess" in main
     if COMPONENT_NAME in spec.images.digests and not is_used:
         yield Problem(
             at=spec.images.at / "digests" / COMPONENT_NAME,
-            message="the digest has no effect: the main scheduler packs, by the image of the"
-            " distribution",
-            hint="leave the digest out, or write mode: second",
+            message="the digest has no effect: the distribution's own main scheduler does the bin"
+            " packing",
+            hint="remove the digest, or write mode: second",
         )
 
 
 @check("scheduler-name-without-context", severity=Severity.WARNING, component=COMPONENT_NAME)
 def name_without_context(spec: ClusterSpec) -> Iterator[Problem]:
-    """Pods get the name of a profile only where a play has proved that the schedulers serve it.
+    """Pods get a profile's schedulerName only after a play has verified that it is served.
 
-    The play says so by a ConfigMap in the cluster, which the policy of the guardrails reads; a
-    name that nobody serves would leave pods Pending without condition or event. Without a context
-    the play cannot write it, and pods go to the default profile unless they name the other.
+    The play records that in a ConfigMap, which the guardrails' policy reads; with an unserved name
+    pods would stay Pending without condition or event. Without a context the play cannot write it,
+    and pods use the default profile unless they state the other.
     """
     options = spec.options[COMPONENT_NAME]
     is_told = bool(spec.access.kubeconfig_context)
     if not is_told and is_main(spec, options) and name(spec) and completes(spec):
         yield Problem(
             at=AT,
-            message=f"no pod is given schedulerName {name(spec)!r}: the play proves that the"
-            " main scheduler"
-            " serves it, but has no access.kubeconfigContext to say so in the cluster",
-            hint="write access: {kubeconfigContext: ...}, or let pods name the scheduler"
-            " themselves",
+            message=f"no pod is given schedulerName {name(spec)!r}: without"
+            " access.kubeconfigContext the play cannot record in the cluster that the"
+            " main scheduler serves it",
+            hint="write access: {kubeconfigContext: ...}, or set schedulerName in pods yourself",
         )
