@@ -55,7 +55,7 @@ def test_a_pool_called_like_another_word_of_the_message_is_grouped(name: str) ->
     }
     method = {"/hostDefaults/os": "rocky-9", "/hostDefaults/driver/method": "precompiled"}
     (finding,) = findings_of({**pools, **method})
-    assert finding.message.startswith(f"the hosts of pool {name!r} cannot get a driver by")
+    assert finding.message.startswith(f"the driver of pool {name!r} cannot be installed by")
     assert finding.message.endswith("for rocky-9; likewise 'p10'")
 
 
@@ -75,7 +75,9 @@ def test_modules_that_nobody_builds_get_the_flavour_that_somebody_does() -> None
             "/pools/0/gpu": {"model": "h200-sxm5", "count": 8},
         }
     )
-    assert finding.message.endswith("by 'precompiled': nobody builds open modules for rocky-9")
+    assert finding.message.endswith(
+        "by method 'precompiled': nobody builds open modules for rocky-9"
+    )
     assert finding.hint.startswith("write kernelModules: proprietary, or take vendor")
 
 
@@ -87,7 +89,7 @@ def test_modules_that_nobody_builds_get_the_flavour_that_somebody_does() -> None
             "10.20.0.17:22",
             "write address: 10.20.0.17, and the port as ssh: {port: 22}",
         ),
-        ("2001:db8::17::1", "write it as RFC 4291 has it, such as 2001:db8::17"),
+        ("2001:db8::17::1", "write a valid IPv6 address, such as 2001:db8::17"),
     ],
 )
 def test_the_hint_for_an_address_fits_the_slip(address: str, hint: str) -> None:

@@ -37,7 +37,7 @@ MISTAKES = {
     ),
     "MPS on a GPU that is too old": (
         *(PASCAL, {"sharing": shared("mps", replicas=64)}),
-        *("sharing-mps-gpu-too-old", "by time-slicing"),
+        *("sharing-mps-gpu-too-old", "use mode: time-slicing"),
     ),
     "MPS with the strategy mixed, nothing cut": (
         A100,

@@ -175,12 +175,12 @@ def test_what_is_rendered_is_not_free(cluster: str) -> None:
         ("ansible_become_method", "ssh: {becomeMethod: sudo}"),
         ("ansible_python_interpreter", "ssh: {interpreter: /usr/bin/python3.11}"),
         ("ansible_ssh_common_args", "ssh: {proxyJump: ["),
-        ("ansible_host", "address:"),
+        ("ansible_host", "write address"),
         ("ansible_ssh_private_key_file", "~/.ssh/config"),
         ("ansible_shell_type", "~/.ssh/config"),
-        ("gpugen_pool", "through the spec"),
-        ("nvidia_driver_version", "through the spec"),
-        ("become", "another name"),
+        ("gpugen_pool", "a field of the spec"),
+        ("nvidia_driver_version", "a field of the spec"),
+        ("become", "rename it"),
     ],
 )
 def test_what_is_not_free_names_the_field(name: str, field: str) -> None:

@@ -192,7 +192,7 @@ def test_the_base_is_valid() -> None:
             "/pools/0/mig/layout/0/gpus",
             "gpus: the word all, or a list of GPU indices such as [0, 1] is wanted, this is the"
             " text '0-3'",
-            "name each GPU: [0, 1, 2, 3]",
+            "list each GPU: [0, 1, 2, 3]",
         ),
         (
             {"/pools/1/hosts/0": "t4-[0001:9999999].x"},
@@ -205,7 +205,7 @@ def test_the_base_is_valid() -> None:
             {"/pools/1/hosts/0": {"name": "t4", "address": "10.20.0.17/24"}},
             "/pools/1/hosts/0/address",
             "address is the text '10.20.0.17/24'; wanted is an IP address or a host name",
-            'write "10.20.0.17"; the length of the network is left out',
+            'write "10.20.0.17"; without the prefix length',
         ),
         (
             {"/pools/1/sharing": {"mode": "mps", "resources": {"nvidia.com/gpu": 1}}},
@@ -324,4 +324,4 @@ def test_what_an_address_carries_is_refused_and_never_shown(address: str) -> Non
     (found,) = validate(changed({"/delivery": {"engine": "argocd", "repoURL": address}}))
     assert found.at == "/delivery/repoURL"
     assert "hunter2" not in found.message + found.hint
-    assert "write" in found.hint or "leave" in found.hint
+    assert "write" in found.hint or "remove" in found.hint

@@ -153,4 +153,4 @@ def test_too_many_hosts_are_counted_and_not_listed(tmp_path: Path) -> None:
         cluster(tmp_path, f"c{number}", f'["h{number}-[1:20000].x"]')
     found = told(tmp_path, "validate")
     assert [f["id"] for f in found] == ["fleet-too-many-hosts"]
-    assert "name 520000 hosts together" in found[0]["message"]
+    assert "have 520000 hosts together" in found[0]["message"]
