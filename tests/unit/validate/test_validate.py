@@ -211,7 +211,8 @@ def test_the_base_is_valid() -> None:
             {"/pools/1/sharing": {"mode": "mps", "resources": {"nvidia.com/gpu": 1}}},
             "/pools/1/sharing/resources/nvidia.com~1gpu",
             "nvidia.com/gpu is 1; wanted is 2 to 1000 replicas",
-            "write at least 2, or remove the resource: resources that are not listed are not shared",
+            "write at least 2, or remove the resource: resources that are not listed are not"
+            " shared",
         ),
     ],
 )
