@@ -16,8 +16,9 @@ from gpugen.render import connections, role_files
 from gpugen.render.hosts_readme import readme
 from gpugen.render.inventory import file_name, group, is_large, text
 from gpugen.render.other_plays import before_upgrade, remove, verify
-from gpugen.render.play_parts import in_order, settings_of
+from gpugen.render.play_parts import settings_of
 from gpugen.render.playbook import site
+from gpugen.render.role_order import in_order
 from gpugen.render.yaml_files import header, variables_file, yaml_file
 
 FOLDER = "ansible"

@@ -9,15 +9,12 @@ from gpugen.hosts.names import CONTROL_PLANE
 from gpugen.render import role_files
 from gpugen.render.play_parts import (
     DRAINS,
-    NODE,
-    SCHEDULER,
     Settings,
     Task,
     demand,
     entry,
     given,
     guards,
-    in_order,
     included,
     judged,
     needs,
@@ -25,6 +22,7 @@ from gpugen.render.play_parts import (
     taken,
     turn,
 )
+from gpugen.render.role_order import NODE, SCHEDULER, in_order
 
 REMOVED = ["everything that gpugen installed is removed"]
 

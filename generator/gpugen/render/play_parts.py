@@ -7,18 +7,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from gpugen.hosts.names import ALL_HOSTS, CONTROL_PLANE
 from gpugen.model.spec import ClusterSpec
+from gpugen.render.role_order import FIRST, NODE, SCHEDULER
 from gpugen.render.yaml_files import as_data
 
 Task: TypeAlias = dict[str, Any]
 
 FACTS = ["!all", "!min", "distribution", "kernel", "pkg_mgr", "python", "service_mgr"]
 OLDEST = "2.19"  # since then a variable is evaluated part by part, as far as it is read
-NODE, DRIVER, SCHEDULER = "gpu_node", "nvidia_driver", "kube_scheduler"
-FIRST = "gpu_prerequisites"
-ORDER = (
-    *(FIRST, DRIVER, "nvidia_container_toolkit", "nvidia_mig", "nvidia_dcgm"),
-    *("cuda_toolkit", "gpu_tuning", NODE, SCHEDULER),
-)
 DISRUPTIVE = "disruptive"  # tag of what interrupts a host
 # Of every command, so that what it says can be read. A login may bring the host's LANGUAGE, which
 # outweighs LC_ALL in all locales but C itself.
@@ -61,11 +56,6 @@ def settings_of(spec: ClusterSpec) -> Settings:
     return Settings(
         spec.rollout.serial, spec.access.ssh.become, bool(spec.access.kubeconfig_context)
     )
-
-
-def in_order(roles: Iterable[str]) -> list[str]:
-    """Sort roles as a host runs them."""
-    return sorted(roles, key=ORDER.index)
 
 
 def play(

@@ -9,16 +9,12 @@ from gpugen.hosts.names import CONTROL_PLANE
 from gpugen.render import role_files
 from gpugen.render.play_parts import (
     DISRUPTIVE,
-    DRIVER,
-    NODE,
-    SCHEDULER,
     Settings,
     Task,
     demand,
     entry,
     given,
     guards,
-    in_order,
     included,
     judged,
     needs,
@@ -26,12 +22,15 @@ from gpugen.render.play_parts import (
     taken,
     turn,
 )
-
-BEFORE_REBOOT = (("gpu_prerequisites", "converge"), (DRIVER, "converge"), ("gpu_tuning", "boot"))
-AFTER_REBOOT = (
-    *(("nvidia_container_toolkit", "converge"), ("nvidia_mig", "converge")),
-    *(("nvidia_dcgm", "converge"), ("cuda_toolkit", "converge"), ("gpu_tuning", "converge")),
+from gpugen.render.role_order import (
+    AFTER_REBOOT,
+    BEFORE_REBOOT,
+    DRIVER,
+    NODE,
+    SCHEDULER,
+    in_order,
 )
+
 ASKS = ("gpugen_reasons", "gpugen_may_interrupt")
 READS = (*ASKS, "gpugen_here", "gpugen_works", "gpugen_runs_node", "gpugen_away", "gpugen_lost")
 ALWAYS = "always"  # tag of what all roles share: a role's own would let --skip-tags skip it

@@ -9,9 +9,10 @@ import yaml
 
 from gpugen import assets
 from gpugen.render.other_plays import before_upgrade, remove, verify
-from gpugen.render.play_parts import ORDER, settings_of
+from gpugen.render.play_parts import settings_of
 from gpugen.render.playbook import site
 from gpugen.render.role_files import entries
+from gpugen.render.role_order import ORDER
 from gpugen.text.yaml import Unsafe
 from support.specs import resolved
 
