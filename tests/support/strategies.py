@@ -157,7 +157,7 @@ def pools(draw: DrawFn, index: int, name: str, distribution: str) -> dict[str, A
     is_cut = draw(st.booleans())
     if is_cut and cuts_of(board):
         row = catalog().distribution(distribution)
-        pool["mig"] = draw(cut(board, count, is_cluster=row.has_kubelet_unit))
+        pool["mig"] = draw(cut(board, count, is_cluster=bool(row.kubelet_unit)))
     is_mps = "mig" not in pool and catalog().gpu(board).compute_capability >= (7, 0)
     modes = ["none", "time-slicing", *(["mps"] if is_mps else [])]
     mode = draw(st.sampled_from(modes))

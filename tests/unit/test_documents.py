@@ -199,7 +199,7 @@ def test_component_versions_are_the_releases(name: str) -> None:
     for release in Catalog().ids("releases"):
         assert f"`{release}`" in text
         for component, image in Catalog().release(release).images.items():
-            assert image["tag"] in text, f"{name} lacks {component} {image['tag']}"
+            assert image.tag in text, f"{name} lacks {component} {image.tag}"
 
 
 def rendered(workspace: Workspace, name: str) -> dict[str, bytes | str]:

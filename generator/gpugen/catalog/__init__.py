@@ -11,17 +11,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gpugen.catalog import reading, rows
-from gpugen.model.catalog import (
-    Distribution,
-    DriverBranch,
-    GpuModel,
-    KubernetesMinor,
-    MigGeometry,
-    OperatingSystem,
-    Release,
-)
+from gpugen.catalog import platforms, reading, rows
+from gpugen.model.catalog import DriverBranch, GpuModel, MigGeometry
 from gpugen.model.finding import Finding
+from gpugen.model.platform import Distribution, KubernetesMinor, OperatingSystem, Release
 from gpugen.text.versions import UPGRADE, newer_words, newest_before
 
 if TYPE_CHECKING:
@@ -123,19 +116,19 @@ class Catalog:
 
     def operating_system(self, id: str) -> OperatingSystem:
         """Return a host system."""
-        return self._record("operatingSystems", id, rows.operating_system)
+        return self._record("operatingSystems", id, platforms.operating_system)
 
     def distribution(self, id: str) -> Distribution:
         """Return a Kubernetes distribution."""
-        return self._record("distributions", id, rows.distribution)
+        return self._record("distributions", id, platforms.distribution)
 
     def release(self, id: str) -> Release:
         """Return a set of component versions."""
-        return self._record("releases", id, rows.release)
+        return self._record("releases", id, platforms.release)
 
     def kubernetes(self, id: str) -> KubernetesMinor:
         """Return a minor version of Kubernetes, e.g. ``1.36``."""
-        return self._record("kubernetes", id, rows.kubernetes)
+        return self._record("kubernetes", id, platforms.kubernetes)
 
     def gpu_ids(self) -> tuple[str, ...]:
         """List all boards, sorted."""

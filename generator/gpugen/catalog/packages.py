@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from gpugen.catalog import reading
-from gpugen.model.catalog import OperatingSystem
 from gpugen.model.driver import DriverMethod, Repository
 from gpugen.model.finding import ROOT, Pointer
+from gpugen.model.platform import OperatingSystem
 from gpugen.model.spec import NodePool
 
 CUDA, TOOLKIT = "nvidia", "nvidia-container-toolkit"  # in file names on the host
@@ -55,14 +55,9 @@ def needs_driver_source(pool: NodePool) -> bool:
     """Tell whether hosts take anything from a CUDA repository: driver, DCGM or CUDA."""
     host = pool.host
     by_vendor = host.driver.method is DriverMethod.VENDOR
-    by_stream = host.driver.method is DriverMethod.PRECOMPILED and is_dnf(host.os)
+    by_stream = host.driver.method is DriverMethod.PRECOMPILED and host.os.is_dnf
     has_dcgm = host.dcgm is not None and bool(host.dcgm.version)
     return by_vendor or by_stream or has_dcgm or host.cuda_toolkit is not None
-
-
-def is_dnf(system: OperatingSystem) -> bool:
-    """Tell whether the system takes packages by dnf."""
-    return bool(system.row.get("packageModule") == "dnf")
 
 
 def _cuda(system: OperatingSystem, architecture: str, own: Repository) -> PackageSource:
@@ -71,12 +66,12 @@ def _cuda(system: OperatingSystem, architecture: str, own: Repository) -> Packag
     Source: NVIDIA driver installation guide; the directory names are the catalogue's.
     """
     table = _packages()["cudaRepository"]
-    row = system.row.get("cudaRepository", NOTHING)
-    folder = row.get("folder", "")
+    row = system.cuda_repository
+    folder = row.folder if row else ""
     directory = f"{folder}/{table['architectures'][architecture]}/"
     if not own.is_vendor:
         return _of_others(CUDA, f"{own.base_url}/{directory}", own)
-    key = table["keys"].get(row.get("key", ""), NOTHING)
+    key = table["keys"].get(row.key if row else "", NOTHING)
     file, uri = key.get("file", ""), f"{table['baseURL']}/{directory}" if folder else ""
     return PackageSource(
         name=CUDA,
@@ -94,7 +89,7 @@ def _toolkit(system: OperatingSystem, architecture: str, own: Repository) -> Pac
     """Return a repository in the layout of the vendor's: one for all systems of a family."""
     table = _packages()["containerToolkit"]
     layout = table["repository"]
-    family = "dnf" if is_dnf(system) else "apt"
+    family = "dnf" if system.is_dnf else "apt"
     directory = f"{layout['architectures'][family][architecture]}/"
     if not own.is_vendor:
         return _of_others(TOOLKIT, f"{own.base_url}/{directory}", own)

@@ -7,15 +7,10 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from gpugen.model.catalog import (
-    Distribution,
     DriverBranch,
-    Features,
     GpuModel,
-    KubernetesMinor,
     MigGeometry,
     MigProfile,
-    OperatingSystem,
-    Release,
 )
 
 Row: TypeAlias = Mapping[str, Any]
@@ -175,65 +170,4 @@ def driver_branch(id: str, row: Row) -> DriverBranch:
         confidence=row.get("confidence", "low"),
         source=tuple(row["source"]),
         is_override="override" in row,
-    )
-
-
-def operating_system(id: str, row: Row) -> OperatingSystem:
-    """Build a host system."""
-    return OperatingSystem(id, row["family"], row["isSupported"], row.get("reason", ""), row)
-
-
-def distribution(id: str, row: Row) -> Distribution:
-    """Build a Kubernetes distribution."""
-    return Distribution(
-        id=id,
-        is_supported=row["isSupported"],
-        reason=row.get("reason", ""),
-        host_half=row["hostHalf"],
-        kubelet_root=row["kubeletRoot"],
-        has_runtime_class=row["bringsRuntimeClass"],
-        detects_nvidia=row["detectsNvidia"],
-        has_kubelet_unit="kubeletUnit" in row,
-        row=row,
-    )
-
-
-def release(id: str, row: Row) -> Release:
-    """Build a release; the tag of a component that follows the cluster's minor is empty.
-
-    An empty digest is one that nobody states.
-    """
-    images = {
-        name: {key: image.get(key, "") for key in ("repository", "tag", "digest")}
-        for name, image in row["images"].items()
-    }
-    return Release(
-        id=id,
-        images=images,
-        scheduler_tags=row["schedulerTags"],
-        scheduler_digests=row.get("schedulerDigests", NOTHING),
-        features=features(row.get("features", NOTHING)),
-        row=row,
-    )
-
-
-def features(row: Row) -> Features:
-    """Build what clusters of a release have besides versions."""
-    return Features(
-        agent_policy=row.get("agentPolicy", False),
-        network_policies=row.get("networkPolicies", False),
-        packages=row.get("packages", "complete"),
-        requests_and_limits=row.get("requestsAndLimits", False),
-    )
-
-
-def kubernetes(id: str, row: Row) -> KubernetesMinor:
-    """Build a minor version of Kubernetes."""
-    return KubernetesMinor(
-        id=id,
-        status=row["status"],
-        is_supported=row["isSupported"],
-        reason=row.get("reason", ""),
-        end_of_life=row.get("endOfLife", ""),
-        row=row,
     )

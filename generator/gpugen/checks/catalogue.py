@@ -31,9 +31,9 @@ def override_in_use(spec: ClusterSpec) -> Iterator[Problem]:
 
 def _overrides(spec: ClusterSpec) -> Iterator[tuple[str, Pointer]]:
     distribution = spec.kubernetes.distribution
-    if spec.release.row.get("override"):
+    if spec.release.is_override:
         yield f"release {spec.release.id!r}", ROOT / "release"
-    if distribution.row.get("override"):
+    if distribution.is_override:
         yield f"distribution {distribution.id!r}", spec.kubernetes.at / "distribution"
     for pool in spec.pools:
         yield from _of_pool(pool)
@@ -45,7 +45,7 @@ def _of_pool(pool: NodePool) -> Iterator[tuple[str, Pointer]]:
         yield f"GPU model {pool.gpu.id!r}", model
     if pool.gpu.geometry is not None and pool.gpu.geometry.is_override:
         yield f"MIG geometry {pool.gpu.geometry.id!r}", model
-    if pool.host.os.row.get("override"):
+    if pool.host.os.is_override:
         yield f"operating system {pool.host.os.id!r}", pool.host.at / "os"
     if branch is not None and branch.is_override:
         yield f"driver branch {branch.id}", pool.host.at / "driver" / "version"

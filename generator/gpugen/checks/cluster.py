@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
-from gpugen.model.catalog import Distribution
 from gpugen.model.finding import ROOT, Severity
+from gpugen.model.platform import Distribution
 from gpugen.model.spec import ClusterSpec
 from gpugen.text.spelling import nearest
 
@@ -52,7 +52,7 @@ def container_runtime(spec: ClusterSpec) -> Iterator[Problem]:
     distribution's row in the catalogue.
     """
     runtime, row = spec.kubernetes.container_runtime, spec.kubernetes.distribution
-    if row.is_supported and row.row["runtime"]["bundled"] and runtime != "containerd":
+    if row.is_supported and row.runtime.is_bundled and runtime != "containerd":
         yield Problem(
             at=spec.kubernetes.at / "containerRuntime",
             message=f"{row.id} ships its own containerd, so {runtime!r} runs none of its pods",

@@ -184,7 +184,7 @@ def architecture_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for pool in spec.pools:
         host = pool.host
-        known = host.os.row.get("cudaRepository", {}).get("architectures", {})
+        known = host.os.cuda_repository.architectures if host.os.cuda_repository else ()
         stated = host.repositories.driver
         is_asked = host.driver.method is DriverMethod.VENDOR or (stated and stated.is_vendor)
         if is_asked and known and host.architecture not in known:
@@ -205,7 +205,7 @@ def branch_in_repository(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for pool in _driven(spec):
         branch = pool.host.driver.branch
-        low, high = (pool.host.os.row.get(key) for key in ("minBranch", "maxBranch"))
+        low, high = pool.host.os.min_branch, pool.host.os.max_branch
         if branch is None or pool.host.driver.method is not DriverMethod.VENDOR:
             continue
         if (low is not None and branch.id < low) or (high is not None and branch.id > high):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen.catalog.packages import is_dnf, needs_driver_source, package_sources
+from gpugen.catalog.packages import needs_driver_source, package_sources
 from gpugen.checks import POOL, Problem, check
 from gpugen.hosts.places import DEFAULTS, host_setting
 from gpugen.model.driver import DriverMethod, Repository
@@ -107,7 +107,7 @@ def plain_http(spec: ClusterSpec) -> Iterator[Problem]:
 @check("repository-setting-without-effect")
 def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     """apt always requires a signed index, so the setting has no effect there."""
-    used = {own for pool in spec.pools if is_dnf(pool.host.os) for own in _of(pool)}
+    used = {own for pool in spec.pools if pool.host.os.is_dnf for own in _of(pool)}
     for own in _stated(spec):
         if own.signs_metadata and own not in used:
             yield Problem(

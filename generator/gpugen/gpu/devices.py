@@ -16,7 +16,7 @@ WHOLE_GPU = "nvidia.com/gpu"
 
 def plugin_version(spec: ClusterSpec) -> str:
     """Return the version of the device plugin that runs: the spec's, else the release's."""
-    tag = spec.release.images["device-plugin"]["tag"].removeprefix("v")
+    tag = spec.release.images["device-plugin"].tag.removeprefix("v")
     return str(spec.options.get("device-plugin", {}).get("version") or tag)
 
 

@@ -27,7 +27,7 @@ def image(spec: ClusterSpec, component: str, *, version: str = "") -> str:
     this one must agree with.
     """
     row = spec.release.images[component]
-    repository, tag, digest = row["repository"], row["tag"], row["digest"]
+    repository, tag, digest = row.repository, row.tag, row.digest
     chosen = version or spec.options.get(component, {}).get("version", "")
     if chosen and f"v{chosen}" != tag:
         tag, digest = f"v{chosen}", ""

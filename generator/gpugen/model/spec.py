@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from gpugen.model.access import Access, Ssh
-    from gpugen.model.catalog import (
-        Distribution,
-        GpuModel,
-        KubernetesMinor,
-        OperatingSystem,
-        Release,
-    )
+    from gpugen.model.catalog import GpuModel
     from gpugen.model.driver import Driver, Repositories
     from gpugen.model.finding import Pointer
     from gpugen.model.host_services import Dcgm, MigService
+    from gpugen.model.platform import Distribution, KubernetesMinor, OperatingSystem, Release
     from gpugen.model.prediction import Prediction
     from gpugen.model.stated import Stated
     from gpugen.model.tuning import CudaToolkit, Tuning

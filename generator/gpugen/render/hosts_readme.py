@@ -101,9 +101,8 @@ def readme(spec: ClusterSpec, roles: Sequence[str]) -> str:
         text += _MIG
     if "kube_scheduler" in roles and spec.access.kubeconfig_context and scheduling.name(spec):
         text += _UPGRADE.format(name=scheduling.name(spec), switch=scheduling.SWITCH)
-    row = spec.kubernetes.distribution.row
-    line = row.get("registration", "")
-    if not labels_nodes or not line or "registrationFile" in row:
+    line = spec.kubernetes.distribution.registration
+    if not labels_nodes or not line or spec.kubernetes.distribution.registration_file:
         return text
     lines = "\n".join(f"- `{line.replace('{pool}', pool.name)}`" for pool in spec.pools)
     return text + _REGISTRATION.format(lines=lines)

@@ -17,9 +17,10 @@ from gpugen.components import stacks
 from gpugen.components.defaults import fill
 from gpugen.gpu.prediction import predict
 from gpugen.hosts.places import DEFAULTS, place_of
-from gpugen.model.catalog import Distribution, DriverBranch, GpuModel
+from gpugen.model.catalog import DriverBranch, GpuModel
 from gpugen.model.driver import Driver, DriverMethod
 from gpugen.model.finding import MOST_OF_A_KIND, ROOT, Finding, Pointer
+from gpugen.model.platform import Distribution
 from gpugen.model.spec import ClusterSpec, HostSettings, Kubernetes, Namespaces, NodePool, Taint
 from gpugen.model.stated import Stated
 from gpugen.resolve import hosts as host_lines

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpugen.model.access import Access, Ssh
-from gpugen.model.catalog import Distribution, DriverBranch
+from gpugen.model.catalog import DriverBranch
 from gpugen.model.driver import (
     Activation,
     Driver,
@@ -20,6 +20,7 @@ from gpugen.model.driver import (
 )
 from gpugen.model.finding import ROOT, Pointer
 from gpugen.model.host_services import Dcgm, DcgmMode, MigService
+from gpugen.model.platform import Distribution
 from gpugen.model.spec import (
     Delivery,
     Drain,
@@ -71,7 +72,7 @@ def mig(
     """Return how a pool is cut; without a word, it is not."""
     at = pool / "mig"
     default = MigManager.CLUSTER
-    if distribution is not None and not distribution.has_kubelet_unit:
+    if distribution is not None and not distribution.kubelet_unit:
         default = MigManager.HOST
     if data is None:
         return Mig(MigStrategy.NONE, default, (), at)

@@ -15,7 +15,8 @@ from gpugen import assets
 from gpugen.catalog import Catalog, UnknownRow, reading
 from gpugen.catalog.geometry_rules import contradictions
 from gpugen.catalog.rows import gfd_product
-from gpugen.model.catalog import Features, GpuModel
+from gpugen.model.catalog import GpuModel
+from gpugen.model.platform import Features
 
 SCHEMA = json.loads((assets.schemas() / "catalog.schema.json").read_bytes())
 DEFINITIONS = {
@@ -227,7 +228,7 @@ def test_distributions_that_are_refused_say_why() -> None:
     assert all(row.reason for row in rows if not row.is_supported)
     assert {row.id for row in rows if row.has_runtime_class} == {"k3s", "rke2"}
     assert CATALOG.distribution("k0s").kubelet_root == "/var/lib/k0s/kubelet"
-    assert not CATALOG.distribution("k3s").has_kubelet_unit
+    assert not CATALOG.distribution("k3s").kubelet_unit
 
 
 def test_systems_that_are_refused_say_why() -> None:
@@ -236,16 +237,17 @@ def test_systems_that_are_refused_say_why() -> None:
     packages, keys = CATALOG.packages(), CATALOG.packages()["cudaRepository"]["keys"]
     for row in rows:
         if row.is_supported:
-            assert row.row["driverPackages"] in packages["driverPackages"]
-            assert row.row["cudaRepository"]["key"] in keys
+            assert row.driver_packages in packages["driverPackages"]
+            assert row.cuda_repository
+            assert row.cuda_repository.key in keys
 
 
 @pytest.mark.parametrize("id", CATALOG.ids("releases"))
 def test_a_release_has_an_image_per_component_and_a_scheduler_per_minor(id: str) -> None:
     release = CATALOG.release(id)
-    assert release.images["device-plugin"]["repository"] == "nvcr.io/nvidia/k8s-device-plugin"
-    assert all(image["tag"] for name, image in release.images.items() if name != "scheduler")
-    assert release.images["scheduler"]["tag"] == ""
+    assert release.images["device-plugin"].repository == "nvcr.io/nvidia/k8s-device-plugin"
+    assert all(image.tag for name, image in release.images.items() if name != "scheduler")
+    assert release.images["scheduler"].tag == ""
     minors = [minor.id for minor in CATALOG.kubernetes_minors() if minor.is_supported]
     assert minors == ["1.33", "1.34", "1.35", "1.36", "1.37"]
     assert list(release.scheduler_tags) == minors
@@ -255,7 +257,7 @@ def test_a_release_has_an_image_per_component_and_a_scheduler_per_minor(id: str)
 
 def test_a_shipped_release_keeps_its_versions_and_gets_no_features() -> None:
     release = CATALOG.release("2026.11")
-    assert {name: image["tag"] for name, image in release.images.items()} == {
+    assert {name: image.tag for name, image in release.images.items()} == {
         "device-plugin": "v0.19.3",
         "gpu-feature-discovery": "v0.19.3",
         "mps-control-daemon": "v0.19.3",
@@ -264,7 +266,7 @@ def test_a_shipped_release_keeps_its_versions_and_gets_no_features() -> None:
         "dcgm-exporter": "4.5.3-4.8.2-distroless",
         "scheduler": "",
     }
-    assert not any(image["digest"] for image in release.images.values())
+    assert not any(image.digest for image in release.images.values())
     assert release.features == Features()
 
 

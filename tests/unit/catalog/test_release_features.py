@@ -53,7 +53,7 @@ def test_stated_resources_win() -> None:
 
 def test_known_digests_are_rendered_and_yield_to_the_spec() -> None:
     row = Catalog().release(NEW).images
-    plugin = f"{row['device-plugin']['repository']}:v0.19.3@{row['device-plugin']['digest']}"
+    plugin = f"{row['device-plugin'].repository}:v0.19.3@{row['device-plugin'].digest}"
     assert kube.image(of(NEW), "device-plugin") == plugin
     assert "@" not in kube.image(of(OLD), "device-plugin")
     assert "@" not in kube.image(of(NEW), "node-feature-discovery")

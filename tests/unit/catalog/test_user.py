@@ -41,7 +41,7 @@ NAMED_WRONG = """
       {memoryMib: 16128, compute: 1, memorySlices: 1, size: 1, starts: [0, 1], maxCount: 2}}
     source: [measured on gpu-01]
 """
-DOCS = ROOT / "docs" / "catalog.md"
+DOCS = ROOT / "docs" / "specs" / "catalog.md"
 
 
 def catalog(folder: Path, **files: str) -> Catalog:

@@ -41,7 +41,7 @@ def objects(distribution: str) -> list[dict[str, object]]:
 @pytest.mark.parametrize("distribution", ["kubeadm", "k3s", "rke2", "k0s"])
 def test_agents_use_the_kubelets_own_folder(distribution: str) -> None:
     """DIST-08: with another folder the device plugin registers nowhere."""
-    root = str(resolved({NAME: distribution}).kubernetes.distribution.row["kubeletRoot"])
+    root = resolved({NAME: distribution}).kubernetes.distribution.kubelet_root
     text = json.dumps(objects(distribution))
     assert f'"{root}/device-plugins' in text
     others = {"/var/lib/kubelet", "/var/lib/k0s/kubelet"} - {root}

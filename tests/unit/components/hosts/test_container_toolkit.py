@@ -42,13 +42,13 @@ def toolkit(**more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("distribution", ["kubeadm", "k3s", "rke2", "k0s"])
 def test_paths_units_and_socket_are_the_rows(distribution: str) -> None:
     """DIST-01."""
-    row = CATALOG.distribution(distribution).row["runtime"]
+    row = CATALOG.distribution(distribution).runtime
     shared, _ = variables(kubernetes(distribution))
-    assert shared["services"] == [f"{unit}.service" for unit in row["units"]]
+    assert shared["services"] == [f"{unit}.service" for unit in row.units]
     config = shared["effective"] if shared["mode"] == "detect" else shared["root"]
-    assert config == row["configFile"]
-    assert shared["socket"] == row["socket"]
-    assert shared.get("client") == row.get("client")
+    assert config == row.config_file
+    assert shared["socket"] == row.socket
+    assert shared.get("client", []) == list(row.client)
 
 
 @pytest.mark.parametrize(("minor", "version"), [("1.34", 2), ("1.35", 2), ("1.36", 3)])

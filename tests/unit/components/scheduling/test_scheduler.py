@@ -206,9 +206,9 @@ def test_the_default_profile_packs_where_its_name_is_asked_for() -> None:
 def test_the_file_names_the_kubeconfig_of_the_distribution(distribution: str) -> None:
     """DIST-10: the flag --kubeconfig is ignored beside a file."""
     own = of_main(distribution=distribution)
-    row = resolved({"/kubernetes/distribution": distribution}).kubernetes.distribution.row
+    row = resolved({"/kubernetes/distribution": distribution}).kubernetes.distribution
     connection = own["configuration"]["clientConnection"]
-    assert connection == {"kubeconfig": row["scheduler"]["kubeconfig"]}
+    assert connection == {"kubeconfig": row.scheduler_kubeconfig}
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)

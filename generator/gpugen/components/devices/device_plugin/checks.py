@@ -42,7 +42,7 @@ def version_not_tested(spec: ClusterSpec) -> Iterator[Problem]:
     Another version may name MIG profiles with attributes differently, or ignore a configuration
     key. Source: k8s-device-plugin v0.20.0 against v0.19.3, internal/rm and api/config/v1.
     """
-    shipped = spec.release.images["device-plugin"]["tag"].removeprefix("v")
+    shipped = spec.release.images["device-plugin"].tag.removeprefix("v")
     chosen = plugin_version(spec)
     if chosen != shipped and not _shortfall(spec):
         yield Problem(

@@ -20,7 +20,7 @@ def without_kubelet_unit(spec: ClusterSpec) -> Iterator[Problem]:
     NVIDIA/mig-parted v0.14.5, internal/systemd/systemd.go, StopSystemdServices.
     """
     distribution = spec.kubernetes.distribution
-    if distribution.has_kubelet_unit:
+    if distribution.kubelet_unit:
         return
     for pool in stacks.pools(spec, NAME):
         yield Problem(

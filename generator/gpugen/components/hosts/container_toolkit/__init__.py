@@ -6,6 +6,7 @@ from typing import Any
 
 from gpugen.components import Component, Options
 from gpugen.model.assembly import Contribution
+from gpugen.model.platform import Runtime
 from gpugen.model.spec import ClusterSpec, NodePool
 
 ROLE = "nvidia_container_toolkit"
@@ -76,30 +77,34 @@ def _containerd(spec: ClusterSpec) -> dict[str, Any]:
     (DIST-03). merge: the distribution merges drop-ins itself and reloads. import: containerd
     imports them.
     """
-    runtime = spec.kubernetes.distribution.row["runtime"]
+    runtime = spec.kubernetes.distribution.runtime
     shared = {
-        "services": [f"{unit}.service" for unit in runtime["units"]],
-        "socket": runtime["socket"],
-        **({"client": runtime["client"]} if "client" in runtime else {}),
+        "services": [f"{unit}.service" for unit in runtime.units],
+        "socket": runtime.socket,
+        **({"client": list(runtime.client)} if runtime.client else {}),
     }
     if spec.kubernetes.distribution.detects_nvidia:
-        default = {"default_file": runtime["defaultFile"]} if "defaultFile" in runtime else {}
-        return {"mode": "detect", "effective": runtime["configFile"], **default, **shared}
+        default = {"default_file": runtime.default_file} if runtime.default_file else {}
+        return {"mode": "detect", "effective": runtime.config_file, **default, **shared}
     places = {
-        "root": runtime["configFile"],
-        "dropin": f"{runtime['dropInFolder']}/{DROP_IN}",
+        "root": runtime.config_file,
+        "dropin": f"{runtime.drop_in_folder}/{DROP_IN}",
         **shared,
     }
-    if "mergedFile" in runtime:
-        version = merged_version(runtime["rootVersion"], spec.kubernetes.minor)
-        merged = {"effective": runtime["mergedFile"], "dropin_version": version}
+    if runtime.merged_file:
+        version = merged_version(runtime, spec.kubernetes.minor)
+        merged = {"effective": runtime.merged_file, "dropin_version": version}
         return {"mode": "merge", **merged, **places}
     return {"mode": "import", **places}
 
 
-def merged_version(rows: list[dict[str, Any]], minor: int) -> int:
-    """Return the version that a merged drop-in declares; another stops the worker (DIST-02)."""
-    return next(int(row["declares"]) for row in rows if minor <= row.get("untilMinor", minor))
+def merged_version(runtime: Runtime, minor: int) -> int:
+    """Return the version that a merged drop-in declares; another stops the worker (DIST-02).
+
+    0: the row does not say; the role then refuses the host.
+    """
+    rows = runtime.root_versions
+    return next((row.declares for row in rows if f"1.{minor}" in row.minors), 0)
 
 
 def toolkit_config(strategies: tuple[str, ...]) -> dict[str, str]:

@@ -67,12 +67,11 @@ def next_minor(spec: ClusterSpec) -> Iterator[Problem]:
     k0sproject/k0s internal/pkg/sysinfo/probes/containerd.go.
     """
     kubernetes = spec.kubernetes
-    runtime = kubernetes.distribution.row["runtime"]
-    if "mergedFile" not in runtime:
+    runtime = kubernetes.distribution.runtime
+    if not runtime.merged_file:
         return
     now, then = (
-        merged_version(runtime["rootVersion"], minor)
-        for minor in (kubernetes.minor, kubernetes.minor + 1)
+        merged_version(runtime, minor) for minor in (kubernetes.minor, kubernetes.minor + 1)
     )
     if now != then:
         yield Problem(

@@ -69,7 +69,7 @@ def not_for_this_system(spec: ClusterSpec) -> Iterator[Problem]:
     Source: docs.nvidia.com/datacenter/dcgm (installation, 4.x).
     """
     for pool, dcgm in _pools(spec, DcgmMode.HOST):
-        if pool.host.os.row.get("isListedForDcgm4") is False:
+        if pool.host.os.is_listed_for_dcgm4 is False:
             yield Problem(
                 at=dcgm.at,
                 message=f"DCGM 4 is not listed for {pool.host.os.id}, the operating system of"
@@ -85,7 +85,7 @@ def not_the_exporters(spec: ClusterSpec) -> Iterator[Problem]:
 
     Source: docs.nvidia.com/datacenter/dcgm, installation of the exporter, version compatibility.
     """
-    paired = spec.release.images[metrics.EXPORTER]["tag"].partition("-")[0]
+    paired = spec.release.images[metrics.EXPORTER].tag.partition("-")[0]
     for pool, dcgm in _pools(spec, DcgmMode.HOST):
         if dcgm.version and dcgm.version != paired:
             yield Problem(

@@ -47,7 +47,7 @@ def package_names(
     method = pool.host.driver.method
     if method is DriverMethod.RUNFILE:
         return _by_installer(pool)
-    if method in (DriverMethod.DISTRO, DriverMethod.PRECOMPILED) and not _is_rpm(pool):
+    if method in (DriverMethod.DISTRO, DriverMethod.PRECOMPILED) and not pool.host.os.is_dnf:
         return _from_archive(pool, branch, is_open=is_open)
     if method is DriverMethod.DISTRO:
         raise UnknownPackagesError(f"{pool.host.os.id} has no driver in its own archive")
@@ -58,13 +58,13 @@ def graphics_names(
     pool: NodePool, branch: DriverBranch, *, is_compute_only: bool
 ) -> tuple[str, ...] | None:
     """Return what adds OpenGL and Vulkan; empty where they are there anyway, None: not known."""
-    method, row = pool.host.driver.method, pool.host.os.row
+    method, system = pool.host.driver.method, pool.host.os
     if method in (DriverMethod.RUNFILE, DriverMethod.NONE):
         return ()
-    if method in (DriverMethod.DISTRO, DriverMethod.PRECOMPILED) and not _is_rpm(pool):
-        names = _table(row["archive"]["packages"]).get("graphics") if "archive" in row else None
+    if method in (DriverMethod.DISTRO, DriverMethod.PRECOMPILED) and not pool.host.os.is_dnf:
+        names = _table(system.archive.packages).get("graphics") if system.archive else None
         return None if names is None else _all_named(names, branch)
-    own = _for_branch(_table(row["driverPackages"])["byBranch"], branch.id)
+    own = _for_branch(_table(system.driver_packages)["byBranch"], branch.id)
     if "computeOnly" in own and not is_compute_only:
         return ()
     return _all_named(own["graphics"], branch) if "graphics" in own else None
@@ -81,10 +81,10 @@ def _with_graphics(
 
 def module_stream(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> str:
     """Return module and stream of the driver; empty where the system has no module streams."""
-    row = pool.host.os.row
-    if not row.get("moduleStreams", False) or pool.host.driver.method is DriverMethod.RUNFILE:
+    system = pool.host.os
+    if not system.has_module_streams or pool.host.driver.method is DriverMethod.RUNFILE:
         return ""
-    streams = _table(row["driverPackages"])["streams"]
+    streams = _table(system.driver_packages)["streams"]
     flavour = "openBranch" if is_open else "proprietaryBranch"
     is_built = pool.host.driver.method is DriverMethod.PRECOMPILED
     return _named(streams["precompiledBranch" if is_built else flavour], branch)
@@ -103,7 +103,7 @@ def _by_installer(pool: NodePool) -> Names:
 def _from_vendor(
     pool: NodePool, branch: DriverBranch, *, is_open: bool, is_compute_only: bool
 ) -> Names:
-    table = _table(pool.host.os.row["driverPackages"])
+    table = _table(pool.host.os.driver_packages)
     row = _for_branch(table["byBranch"], branch.id)
     flavour = "open" if is_open else "proprietary"
     beside: tuple[str, ...] = ()
@@ -130,14 +130,14 @@ def _from_vendor(
 def _from_archive(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> Names:
     """Return the packages of the system's own archive."""
     system, method = pool.host.os, str(pool.host.driver.method)
-    archive = system.row.get("archive", {})
-    table = _table(archive["packages"]) if archive else {}
+    archive = system.archive
+    table = _table(archive.packages) if archive else {}
     row = table.get(method, {})
     flavour = "open" if is_open else "proprietary"
     if flavour not in row:
         raise UnknownPackagesError(f"the archive of {system.id} has no such packages")
-    if branch.id not in archive.get("branches", [branch.id]):
-        known = " and ".join(map(str, archive["branches"]))
+    if archive and archive.branches and branch.id not in archive.branches:
+        known = " and ".join(map(str, archive.branches))
         raise UnknownPackagesError(f"the archive of {system.id} carries {known}, not {branch.id}")
     if pool.gpu.imex in IMEX:
         raise UnknownPackagesError(f"no archive has the IMEX that {pool.gpu.id} needs")
@@ -166,7 +166,7 @@ def _fabric(pool: NodePool, branch: DriverBranch) -> tuple[tuple[str, ...], tupl
     """Return the fabric manager's set for NVSwitch boards, and what NVLink 5 needs beside it."""
     row = _fabric_row(pool, branch)
     table = _packages()["fabricPackages"]["nvlink5"]
-    beside = (*table["packages"], *(table["rpmAlso"] if _is_rpm(pool) else ()))
+    beside = (*table["packages"], *(table["rpmAlso"] if pool.host.os.is_dnf else ()))
     if not pool.gpu.needs_nvlsm:
         return (_named(row["fabricManager"], branch), _named(row["nscq"], branch)), ()
     names = [_named(row["fabricManager"], branch)]
@@ -184,11 +184,7 @@ def _imex(pool: NodePool, branch: DriverBranch) -> tuple[str, ...]:
 
 def _fabric_row(pool: NodePool, branch: DriverBranch) -> Mapping[str, Any]:
     table = _packages()["fabricPackages"]
-    return _for_branch(table["rpm" if _is_rpm(pool) else "deb"], branch.id)
-
-
-def _is_rpm(pool: NodePool) -> bool:
-    return bool(pool.host.os.row.get("packageModule") == "dnf")
+    return _for_branch(table["rpm" if pool.host.os.is_dnf else "deb"], branch.id)
 
 
 def _for_branch(rows: Iterable[Mapping[str, Any]], branch: int) -> Mapping[str, Any]:

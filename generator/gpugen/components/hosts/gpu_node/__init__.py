@@ -35,9 +35,7 @@ def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
             "gpu_node_drain_empty_dir": spec.drain.delete_empty_dir,
             "gpu_node_drain_past_budgets": spec.drain.ignore_pod_disruption_budgets,
             "gpu_node_kubelet_root": spec.kubernetes.distribution.kubelet_root,
-            "gpu_node_registration_file": spec.kubernetes.distribution.row.get(
-                "registrationFile", ""
-            ),
+            "gpu_node_registration_file": spec.kubernetes.distribution.registration_file,
         },
         expressions={"gpu_node_name": NAMES[spec.access.node_names]},
         roles=(ROLE,),

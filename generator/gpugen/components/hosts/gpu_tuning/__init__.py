@@ -16,14 +16,14 @@ UNTOUCHED: tuple[Any, ...] = (None, "", [])
 
 def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
     """Return the role, what every pool's hosts are tuned to, and the units that all may have."""
-    row = spec.kubernetes.distribution.row
+    kubelet = spec.kubernetes.distribution.kubelet_unit
     runtimes = runtime_services(spec)
     return Contribution(
         host_variables={pool.name: _variables(pool) for pool in spec.pools},
         cluster_variables={
             f"{ROLE}_runtime_services": runtimes,
             # The kubelet is a unit of its own, or part of the unit that runs everything.
-            f"{ROLE}_kubelet_services": [row["kubeletUnit"]] if "kubeletUnit" in row else runtimes,
+            f"{ROLE}_kubelet_services": [kubelet] if kubelet else runtimes,
         },
         roles=(ROLE,),
     )
@@ -31,9 +31,9 @@ def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
 
 def runtime_services(spec: ClusterSpec) -> list[str]:
     """List the units that may run the container runtime; the distribution's row names its own."""
-    runtime = spec.kubernetes.distribution.row["runtime"]
-    is_own = spec.kubernetes.container_runtime == runtime["name"]
-    units = runtime["units"] if is_own else [spec.kubernetes.container_runtime]
+    runtime = spec.kubernetes.distribution.runtime
+    is_own = spec.kubernetes.container_runtime == runtime.name
+    units = runtime.units if is_own else [spec.kubernetes.container_runtime]
     return [f"{unit}.service" for unit in units]
 
 

@@ -34,7 +34,7 @@ def version(spec: ClusterSpec, pool: NodePool) -> str:
     """Return the version of the package: the stated one, else that of the release."""
     if pool.host.mig_service is not None:
         return pool.host.mig_service.version
-    return spec.release.images[RELEASED_AS]["tag"].removeprefix("v")
+    return spec.release.images[RELEASED_AS].tag.removeprefix("v")
 
 
 def _variables(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpugen.catalog.packages import is_dnf, package_sources
+from gpugen.catalog.packages import package_sources
 from gpugen.components import Component, Options
 from gpugen.model.assembly import Contribution
 from gpugen.model.driver import DriverMethod
@@ -43,7 +43,7 @@ def _variables(pool: NodePool) -> dict[str, Any]:
 
 def _recommends(spec: ClusterSpec, pool: NodePool) -> dict[str, bool]:
     """Keep what packages merely recommend away, where the release wants what is needed alone."""
-    is_lean = spec.release.features.packages == "compute-only" and not is_dnf(pool.host.os)
+    is_lean = spec.release.features.packages == "compute-only" and not pool.host.os.is_dnf
     return {"gpu_prerequisites_install_recommends": False} if is_lean else {}
 
 
@@ -55,14 +55,13 @@ def _holds_kernels(pool: NodePool) -> bool:
 
 def _header_packages(pool: NodePool) -> dict[str, list[str]]:
     """Return what brings headers; in the Debian family the kernel's name says it."""
-    row = pool.host.os.row
-    is_named = row.get("packageModule") == "dnf"
-    return {"gpu_prerequisites_header_packages": list(row["headers"])} if is_named else {}
+    system = pool.host.os
+    return {"gpu_prerequisites_header_packages": list(system.headers)} if system.is_dnf else {}
 
 
 def _repositories(pool: NodePool) -> list[dict[str, Any]]:
     """Return the pool's package repositories; how they are signed matters to dnf alone."""
-    signs = is_dnf(pool.host.os)
+    signs = pool.host.os.is_dnf
     return [
         {
             "name": source.name,

@@ -132,7 +132,7 @@ def images(spec: ClusterSpec, component: str) -> tuple[str, ...]:
     it, so that a roll-out to it may end; any version where a spec may choose one; any digest.
     """
     row = spec.release.images[component]
-    host, _, path = row["repository"].partition("/")
+    host, _, path = row.repository.partition("/")
     registries = (spec.images.registry or host, *spec.images.previous_registries)
     tags = "v[0-9.]+" if component in OF_PLUGIN else "|".join(map(_exact, _tags(spec, component)))
     return tuple(
@@ -145,7 +145,7 @@ def _tags(spec: ClusterSpec, component: str) -> list[str]:
     earlier = (each for each in reading.shipped_ids("releases") if each < spec.release.id)
     rows = (reading.shipped("releases", each) or {"images": {}} for each in earlier)
     tags = {row["images"].get(component, {}).get("tag", "") for row in rows}
-    return sorted({*tags, spec.release.images[component]["tag"]} - {""})
+    return sorted({*tags, spec.release.images[component].tag} - {""})
 
 
 def _exact(text: str) -> str:

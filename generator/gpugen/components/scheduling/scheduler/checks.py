@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from gpugen.checks import POOL, Problem, check
 from gpugen.components.scheduling.scheduler import COMPONENT_NAME
-from gpugen.components.scheduling.scheduler.main import row_of
 from gpugen.components.scheduling.scheduler.packing import MAIN
 from gpugen.kube.scheduling import IN_MAIN, completes, is_main, name
 from gpugen.model.finding import ROOT, Severity
@@ -102,11 +101,11 @@ def main_not_configurable(spec: ClusterSpec) -> Iterator[Problem]:
 
     Source: the distribution's row in the catalogue, and the vendors' documentation it names.
     """
-    row = row_of(spec)
+    row = spec.kubernetes.distribution
     options = spec.options[COMPONENT_NAME]
-    if not is_main(spec, options) or "main" in row:
+    if not is_main(spec, options) or row.main_scheduler:
         return
-    instead = row.get("instead", "run a second scheduler")
+    instead = row.instead_of_main or "run a second scheduler"
     yield Problem(
         at=AT / "mode" if options["mode"] == IN_MAIN else spec.control_plane.at / "hosts",
         message=f"the main scheduler of {spec.kubernetes.distribution.id!r} cannot be configured"
@@ -133,8 +132,8 @@ def option_of_second(spec: ClusterSpec) -> Iterator[Problem]:
 @check("scheduler-digest-of-second", component=COMPONENT_NAME, at_key=True)
 def digest_of_second(spec: ClusterSpec) -> Iterator[Problem]:
     """A digest pins an image; where the main scheduler does the bin packing, none is used."""
-    main = row_of(spec).get("main", {})
-    is_used = not is_main(spec, spec.options[COMPONENT_NAME]) or "inProcess" in main
+    main = spec.kubernetes.distribution.main_scheduler
+    is_used = not is_main(spec, spec.options[COMPONENT_NAME]) or bool(main and main.in_process)
     if COMPONENT_NAME in spec.images.digests and not is_used:
         yield Problem(
             at=spec.images.at / "digests" / COMPONENT_NAME,

@@ -5,7 +5,6 @@ What differs between distributions stands in their rows of the catalogue, under 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from gpugen import kube
@@ -13,21 +12,16 @@ from gpugen.components import Options
 from gpugen.components.scheduling.scheduler import packing
 from gpugen.kube import scheduling
 from gpugen.model.assembly import Contribution
+from gpugen.model.platform import MainScheduler
 from gpugen.model.spec import ClusterSpec
 
 ROLE = "kube_scheduler"
 PREFIX = f"{ROLE}_"
 
 
-def row_of(spec: ClusterSpec) -> Mapping[str, Any]:
-    """Return what the catalogue says of the distribution's main scheduler."""
-    found: Mapping[str, Any] = spec.kubernetes.distribution.row.get("scheduler", {})
-    return found
-
-
 def contribution(spec: ClusterSpec, options: Options) -> Contribution:
     """Return the host role and its variables; nothing where the distribution has no way for it."""
-    main = row_of(spec).get("main")
+    main = spec.kubernetes.distribution.main_scheduler
     if main is None:
         return Contribution()
     own = {
@@ -37,7 +31,7 @@ def contribution(spec: ClusterSpec, options: Options) -> Contribution:
         **_switch(spec),
         **_places(main),
     }
-    if "inProcess" in main:  # no program of the scheduler lies on the host
+    if main.in_process:  # no program of the scheduler lies on the host
         own["image"] = kube.image(spec, "scheduler")
     variables = {f"{PREFIX}{name}": value for name, value in sorted(own.items())}
     return Contribution(control_plane_variables=variables, roles=(ROLE,))
@@ -59,15 +53,11 @@ def _switch(spec: ClusterSpec) -> dict[str, Any]:
 
 def _kubectl(spec: ClusterSpec) -> list[str]:
     """Return the command line of kubectl on the host itself."""
-    row = spec.kubernetes.distribution.row
-    return [*row["kubectl"].split(), f"--kubeconfig={row['kubeconfig']}"]
+    row = spec.kubernetes.distribution
+    return [*row.kubectl.split(), f"--kubeconfig={row.kubeconfig}"]
 
 
-def _places(main: dict[str, Any]) -> dict[str, Any]:
+def _places(main: MainScheduler) -> dict[str, Any]:
     """Return what the row says, in the role's words; the role has defaults for what it does not."""
-    own = {"mode": main["mode"], "file": main["file"], "flag_file": main["flagFile"]}
-    if "lines" in main:
-        own["lines"] = main["lines"].replace("{file}", main["file"])
-    names = {"patchFolder": "patch_folder", "unit": "unit", "interrupts": "interrupts"}
-    own |= {name: main[key] for key, name in names.items() if key in main}
-    return own | ({"in_process": main["inProcess"]} if "inProcess" in main else {})
+    own = {**main._asdict(), "lines": main.lines.replace("{file}", main.file)}
+    return {name: value for name, value in own.items() if value}

@@ -36,10 +36,9 @@ def of_main(spec: ClusterSpec, options: Options) -> dict[str, Any]:
     """
     own = _profile(spec, options)
     others = [] if own["schedulerName"] == MAIN else [{"schedulerName": MAIN}]
-    row = spec.kubernetes.distribution.row["scheduler"]
     return {
         **_HEAD,
-        "clientConnection": {"kubeconfig": row["kubeconfig"]},
+        "clientConnection": {"kubeconfig": spec.kubernetes.distribution.scheduler_kubeconfig},
         "enableProfiling": False,
         "leaderElection": {"leaderElect": True},
         "profiles": [*others, own],
