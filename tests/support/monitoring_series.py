@@ -14,7 +14,7 @@ from typing import Any
 
 from gpugen.assemble import assemble
 from gpugen.catalog import Catalog
-from gpugen.components.monitoring.prometheus.pools import agents
+from gpugen.components.monitoring.prometheus.records import agents
 from gpugen.gpu import metrics
 from gpugen.model.assembly import Assembly
 from gpugen.model.spec import ClusterSpec, NodePool
@@ -246,5 +246,5 @@ def panels(plan: Assembly) -> Iterator[tuple[str, str]]:
             if name.endswith(".json"):
                 for panel in json.loads(text)["panels"]:
                     for target in panel["targets"]:
-                        query = re.sub(r"\$(pool|node|gpu)\b", ".*", target["expr"])
+                        query = re.sub(r"\$(pool|node|gpu|resource)\b", ".*", target["expr"])
                         yield f"{panel['title']} {target['refId']}", query

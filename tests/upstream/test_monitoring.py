@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from gpugen.components import options_schema
+from gpugen.gpu import metrics
 from gpugen.model.assembly import Assembly
 from gpugen.model.spec import ClusterSpec, NodePool
 from support.monitoring_faults import FAULTS, POOLS, xid
@@ -175,4 +176,51 @@ def test_panels_find_their_series(
             for title, query in panels(plan)
         ],
     }
-    promtool("test", "rules", _test_file(tmp_path, [], [case]))
+    rules = _write_rules(plan, tmp_path, *(pool.name for pool in spec.pools))
+    promtool("test", "rules", _test_file(tmp_path, rules, [case]))
+
+
+def test_an_alert_tells_what_the_spec_says(
+    watched: tuple[ClusterSpec, Assembly], promtool: Callable[..., str], tmp_path: Path
+) -> None:
+    """Texts hold the predicted number, which the alert itself looks up."""
+    spec, plan = watched
+    pool = _pool_of(spec, "mig")
+    (fault,) = (each for each in FAULTS["mig"] if each.title == "too few units")
+    node = nodes(pool)[0]
+    resources = {r.name: r.units for r in pool.prediction.resources}
+    alerts = [
+        {
+            "exp_labels": {
+                "severity": "critical",
+                "pool": "mig",
+                "node": node,
+                "resource": metrics.state_name(name),
+                "advertised": name,
+            },
+            "exp_annotations": {"summary": f"{node} offers 1 of {units} {name}"},
+        }
+        for name, units in resources.items()
+        if units > 1
+    ]
+    assert alerts
+    path = tmp_path / "cluster.yaml"
+    _write_rules(plan, tmp_path, "cluster", "mig")
+    content = yaml.safe_load(path.read_text())
+    for rule in content["groups"][0]["rules"]:
+        for text in ("description", "runbook"):
+            rule.get("annotations", {}).pop(text, None)
+    path.write_text(yaml.safe_dump(content))
+    case = {
+        "interval": "1m",
+        "input_series": [s.text() for s in fault.apply(healthy(spec, pool), node)],
+        "alert_rule_test": [
+            {
+                "alertname": "GpuAllocatableBelowSpec",
+                "eval_time": f"{fault.minutes}m",
+                "exp_alerts": alerts,
+            }
+        ],
+    }
+    rules = [str(path), str(tmp_path / "mig.yaml")]
+    promtool("test", "rules", _test_file(tmp_path, rules, [case]))

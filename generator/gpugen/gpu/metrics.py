@@ -211,6 +211,21 @@ def exported(spec: ClusterSpec, pool: NodePool) -> frozenset[str]:
     return frozenset(row.field for row in rows(options, pool) if row.kind != "label")
 
 
+def exportable(spec: ClusterSpec) -> frozenset[str]:
+    """Return what exporters could serve under the options, whatever the pools are; empty where off.
+
+    Rules and dashboards are made for these, so that no pool changes a file of the whole cluster.
+    """
+    options = spec.options.get(EXPORTER)
+    if options is None:
+        return frozenset()
+    groups = _GROUPS + (() if options["profiling"] is False else _PROFILING_GROUPS)
+    change = options["metrics"]
+    added = {row["field"] for row in change.get("add", ()) if row["type"] != "label"}
+    standard = {row.field for rows, _ in groups for row in rows if row.kind != "label"}
+    return frozenset(standard - {*change.get("remove", ())} | added)
+
+
 def read_by(expression: str) -> frozenset[str]:
     """Return the exporter's series that a PromQL expression reads."""
     return frozenset(re.findall(r"\bDCGM_[A-Z0-9_]+", expression))
@@ -227,11 +242,6 @@ def state_name(resource: str) -> str:
     Source: kubernetes/kube-state-metrics v2.20.0 internal/store/utils.go, SanitizeLabelName.
     """
     return re.sub(r"[^a-zA-Z0-9_]", "_", resource)
-
-
-def nodes_of(pool: str) -> str:
-    """Return PromQL for one series per node of a pool, labelled ``node``; value 1."""
-    return f'max by (node) (kube_node_labels{{label_gpugen_pool="{pool}"}})'
 
 
 def seconds(duration: str) -> int:

@@ -7,8 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
+from gpugen.components.monitoring.prometheus import records
 from gpugen.gpu import metrics
-from gpugen.hosts import ranges
 from gpugen.model.assembly import Wave
 from gpugen.model.spec import ClusterSpec
 from support.component_specs import cluster, contribution, objects, pool
@@ -19,7 +21,8 @@ POOLS = (pool("a"), pool("b", "t4", sharing=SLICED), pool("c", mig=MIXED))
 
 
 def with_grafana(*pools: Any, options: Mapping[str, Any] = {}, **components: Any) -> ClusterSpec:
-    return cluster(*pools, components={"grafana": options, **components})
+    on = {"grafana": options, "prometheus": {"mode": "static"}, **components}
+    return cluster(*pools, components={name: each for name, each in on.items() if each is not None})
 
 
 def dashboards(spec: ClusterSpec) -> dict[str, dict[str, Any]]:
@@ -98,46 +101,61 @@ def test_variables_that_are_used_exist() -> None:
         assert used <= {*known, "__all"}
 
 
-def test_panels_read_only_what_is_exported() -> None:
+def test_panels_read_only_what_is_exported_and_recorded() -> None:
     spec = with_grafana(*POOLS)
-    exported = frozenset().union(*(metrics.exported(spec, p) for p in spec.pools))
     for board in dashboards(spec).values():
         for expression in expressions(board):
-            assert metrics.read_by(expression) <= exported
+            assert metrics.read_by(expression) <= metrics.exportable(spec)
             assert set(re.findall(r"\bkube_\w+", expression)) <= metrics.STATE_METRICS
+            assert set(re.findall(r"\bgpugen:\w+:\w+", expression)) <= records.names(spec)
 
 
-def test_utilisation_has_a_panel_only_where_it_is_measured() -> None:
-    def reads(*pools: Any) -> str:
-        return str(expressions(dashboards(with_grafana(*pools))["gpugen-gpus"]))
+def test_what_the_options_leave_out_has_no_panel() -> None:
+    def reads(**exporter: Any) -> str:
+        spec = with_grafana(*POOLS, **{"dcgm-exporter": exporter})
+        return str(expressions(dashboards(spec)["gpugen-gpus"]))
 
-    assert "DCGM_FI_DEV_GPU_UTIL" in reads(*POOLS)
-    assert "DCGM_FI_DEV_GPU_UTIL" not in reads(pool("c", mig=MIXED))
-    assert "NVLINK" not in reads(pool("b", "t4"))
+    assert "DCGM_FI_DEV_SM_CLOCK" in reads()
+    assert "DCGM_FI_DEV_SM_CLOCK" not in reads(metrics={"remove": ["DCGM_FI_DEV_SM_CLOCK"]})
+    assert "DCGM_FI_PROF" not in reads(profiling=False)
+
+
+@pytest.mark.parametrize(
+    "pools",
+    [
+        (pool("a"),),
+        (pool("z", "t4", 1, sharing=SLICED), *POOLS),
+        (pool("a", "h100-sxm5-80gb", 8, mig={"strategy": "none"}, labels={"x/y": "z"}),),
+    ],
+)
+def test_a_dashboard_says_nothing_of_a_pool(pools: tuple[Any, ...]) -> None:
+    """Two branches that change two pools would meet in it."""
+    assert dashboards(with_grafana(*pools)) == dashboards(with_grafana(*POOLS))
+    for item in objects(with_grafana(*POOLS), "grafana").values():
+        (text,) = item["data"].values()
+        assert max(map(len, text.splitlines())) < 2_600
 
 
 def test_predicted_numbers_stand_beside_observed_ones() -> None:
-    spec = with_grafana(*POOLS)
-    board = dashboards(spec)["gpugen-gpu-capacity"]
-    graphs = {p["title"]: p["targets"] for p in board["panels"] if p["type"] == "timeseries"}
-    wanted = {
-        metrics.state_name(r.name): (one, r) for one in spec.pools for r in one.prediction.resources
-    }
-    assert set(graphs) == set(wanted)
-    for title, (one, resource) in wanted.items():
-        predicted, allocatable, requested = (target["expr"] for target in graphs[title])
-        hosts = sum(ranges.count(line.pattern) for line in one.hosts)
-        assert f'vector({hosts * resource.units}), "pool", "{one.name}"' in predicted
-        assert f'kube_node_status_allocatable{{resource="{title}"}}' in allocatable
-        assert f'kube_pod_container_resource_requests{{resource="{title}"}}' in requested
+    board = dashboards(with_grafana(*POOLS))["gpugen-gpu-capacity"]
+    (graph,) = (p for p in board["panels"] if p["type"] == "timeseries")
+    assert graph["title"] == "$resource"
+    assert graph["repeat"] == "resource"
+    predicted, allocatable, requested = (target["expr"] for target in graph["targets"])
+    assert 'gpugen:pool_units:spec{resource=~"$resource"}' in predicted
+    assert 'kube_node_status_allocatable{resource=~"$resource"}' in allocatable
+    assert 'kube_pod_container_resource_requests{resource=~"$resource"}' in requested
 
 
-def test_only_capacity_without_the_exporter() -> None:
+def test_only_what_can_be_shown() -> None:
     spec = with_grafana(**{"dcgm-exporter": False})
     assert set(dashboards(spec)) == {"gpugen-gpu-capacity"}
+    spec = with_grafana(prometheus=None)
+    assert set(dashboards(spec)) == {"gpugen-gpus"}
 
 
 def test_clusters_that_share_a_grafana_do_not_clash() -> None:
-    one, other = (cluster(components={"grafana": {}}, name=name) for name in ("lab", "lab-2"))
+    on = {"grafana": {}, "prometheus": {"mode": "static"}}
+    one, other = (cluster(components=on, name=name) for name in ("lab", "lab-2"))
     ids = [board["uid"] for spec in (one, other) for board in dashboards(spec).values()]
     assert len(set(ids)) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,8 @@ import yaml
 
 from gpugen.assemble import assemble
 from gpugen.components import find, options_schema
-from gpugen.components.monitoring.prometheus import rule_groups
-from gpugen.components.monitoring.prometheus.pools import agents
+from gpugen.components.monitoring.prometheus import alerts, records, rule_groups
+from gpugen.components.monitoring.prometheus.records import agents
 from gpugen.gpu import metrics
 from gpugen.model.assembly import Contribution, Wave
 from gpugen.model.spec import ClusterSpec
@@ -41,18 +42,16 @@ def files(spec: ClusterSpec) -> dict[str, Any]:
     }
 
 
-def rules(spec: ClusterSpec, name: str = "") -> dict[str, list[dict[str, Any]]]:
-    """Return the rules of the cluster or of a pool, by alert."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for group in rule_groups(spec, spec.options["prometheus"]).get(name, []):
-        for rule in group["rules"]:
-            found.setdefault(rule["alert"], []).append(rule)
-    return found
+def rules(spec: ClusterSpec) -> list[dict[str, Any]]:
+    """Return the alerts, which are rules of the cluster."""
+    (group,) = rule_groups(spec, spec.options["prometheus"])[""]
+    return [rule for rule in group["rules"] if "alert" in rule]
 
 
-def all_rules(spec: ClusterSpec) -> list[dict[str, Any]]:
-    groups = rule_groups(spec, spec.options["prometheus"]).values()
-    return [rule for parts in groups for group in parts for rule in group["rules"]]
+def recorded(spec: ClusterSpec, pool: str) -> list[tuple[str, str, dict[str, str]]]:
+    """Return what a pool records: series, expression, labels."""
+    (group,) = rule_groups(spec, spec.options["prometheus"])[pool]
+    return [(rule["record"], rule["expr"], rule["labels"]) for rule in group["rules"]]
 
 
 def test_nothing_unless_the_spec_asks() -> None:
@@ -172,7 +171,8 @@ def test_zeros_per_pod_are_dropped_on_shared_pools() -> None:
         (job,) = files(spec)["prometheus/scrape-config.yaml"]
         return job.get("metric_relabel_configs")
 
-    (step,) = dropped()
+    step, other = dropped()
+    assert re.fullmatch(other["regex"], "d;DCGM_FI_DEV_GPU_UTIL;some-pod")
     assert re.fullmatch(step["regex"], "b;DCGM_FI_DEV_GPU_UTIL;some-pod")
     assert not re.fullmatch(step["regex"], "a;DCGM_FI_DEV_GPU_UTIL;some-pod")
     assert not re.fullmatch(step["regex"], "b;DCGM_FI_DEV_GPU_UTIL;")
@@ -180,40 +180,64 @@ def test_zeros_per_pod_are_dropped_on_shared_pools() -> None:
     assert dropped(perPodUsage=True) is None
 
 
-def test_rules_compare_with_the_prediction() -> None:
+def test_every_pool_records_its_prediction() -> None:
     spec = watched({"mode": "static"}, *KINDS)
     for one in spec.pools:
-        expected = {r.name: r.units for r in one.prediction.resources}
-        found = rules(spec, one.name)["GpuAllocatableBelowSpec"]
-        assert {r["labels"]["resource"] for r in found} == set(expected)
-        for rule in found:
-            resource = rule["labels"]["resource"]
-            assert f'resource="{metrics.state_name(resource)}"' in rule["expr"]
-            compared = rule["expr"].partition("\nunless on (node) ")[0]
-            assert compared.endswith(f"< {expected[resource]}")
-            assert ("unless on (node)" in rule["expr"]) is bool(one.prediction.mig_config_name)
+        found = recorded(spec, one.name)
+        assert all(labels["pool"] == one.name for _, _, labels in found)
+        named = {r.name: metrics.state_name(r.name) for r in one.prediction.resources}
+        units = {
+            labels["advertised"]: (expression, labels["resource"])
+            for name, expression, labels in found
+            if name == "gpugen:pool_units:spec"
+        }
+        assert units == {
+            r.name: (f"vector({r.units})", named[r.name]) for r in one.prediction.resources
+        }
+        layouts = [labels for name, _, labels in found if name == "gpugen:pool_layout:spec"]
+        name = one.prediction.mig_config_name
+        assert [each["label_nvidia_com_mig_config"] for each in layouts] == [name] * bool(name)
 
 
-def test_rules_read_only_what_is_exported() -> None:
-    spec = watched({"mode": "static"}, *KINDS)
-    exported = {p.name: metrics.exported(spec, p) for p in spec.pools}
-    exported[""] = frozenset().union(*exported.values())
-    for name, series in exported.items():
-        for alert in rules(spec, name).values():
-            for rule in alert:
-                assert metrics.read_by(rule["expr"]) <= series, rule
-                states = set(re.findall(r"\bkube_\w+", rule["expr"]))
-                assert states <= metrics.STATE_METRICS
+def test_rules_read_only_what_is_there() -> None:
+    spec = watched({"mode": "static"}, *KINDS, components={"scheduler": {}})
+    known = records.names(spec)
+    for rule in rules(spec):
+        assert metrics.read_by(rule["expr"]) <= metrics.exportable(spec), rule
+        assert set(re.findall(r"\bkube_\w+", rule["expr"])) <= metrics.STATE_METRICS
+        assert set(re.findall(r"\bgpugen:\w+:\w+", str(rule))) <= known
 
 
 def test_utilisation_is_never_read_where_it_is_not_measured() -> None:
-    spec = watched({"mode": "static"}, *KINDS)
-    reads = {p.name: str(rules(spec, p.name).get("GpuIdle", "")) for p in spec.pools}
-    assert [name for name, text in reads.items() if "GPU_UTIL" in text] == ["a"]
-    silent = {name for name, text in reads.items() if not text}
-    assert silent == {p.name for p in spec.pools if metrics.is_shared(p) and not p.mig.is_cut}
-    text = str(contribute(spec).files["prometheus/README.md"])
-    assert all(f"`{name}`" in text.partition("GpuIdle does not watch")[2] for name in silent)
+    """Of whole GPUs that a pod has for itself, and by profiling counters of the others."""
+    (idle,) = (alert for alert in alerts.rows() if alert.name == "GpuIdle")
+    for text in idle.alternatives:
+        assert ('mig="off",sharing="none"' in text) is ("DCGM_FI_DEV_GPU_UTIL" in text)
+    text = str(contribute(watched({"mode": "static"}, *KINDS)).files["prometheus/README.md"])
+    assert "GpuIdle" in text
+
+
+@pytest.mark.parametrize(
+    "pools",
+    [
+        (pool("a", "h100-sxm5-80gb", 8), *KINDS[1:]),
+        (pool("z", "p100-pcie-16gb", 1, labels={"x/y": "z"}), *KINDS),
+    ],
+)
+@pytest.mark.parametrize("options", [MONITOR, {"mode": "scrape-config"}, {"mode": "static"}])
+def test_files_of_the_cluster_say_nothing_of_a_pool(
+    options: dict[str, Any], pools: tuple[Any, ...]
+) -> None:
+    """Two branches that change two pools would meet in them."""
+
+    def of_cluster(spec: ClusterSpec) -> dict[str, Any]:
+        made = contribute(spec)
+        named = {pool.name for pool in spec.pools}
+        files = {path: text for path, text in made.files.items() if Path(path).stem not in named}
+        objects = {p.object["metadata"]["name"]: p.object for p in made.objects if not p.pool}
+        return files | objects
+
+    assert of_cluster(watched(options, *pools)) == of_cluster(watched(options, *KINDS))
 
 
 def test_agents_are_those_of_the_plan() -> None:
@@ -227,17 +251,17 @@ def test_agents_are_those_of_the_plan() -> None:
         assert made[one.name] == {f"{agent}-{one.name}" for agent in agents(spec, one)}
 
 
-def test_mig_rules_where_the_cluster_cuts() -> None:
+def test_a_layout_is_recorded_where_the_cluster_applies_it() -> None:
     spec = watched(
         {"mode": "static"}, pool("a", mig=MIXED), pool("b", mig={**MIXED, "manager": "host"})
     )
-    assert "GpuMigFailed" in rules(spec, "a")
-    assert "GpuMigFailed" not in rules(spec, "b")
+    assert "gpugen:pool_layout:spec" in str(recorded(spec, "a"))
+    assert "layout" not in str(recorded(spec, "b"))
 
 
 def test_every_alert_says_what_and_why_and_what_to_do() -> None:
     spec = watched({"mode": "static", "alertLabels": {"team": "gpu"}}, *KINDS)
-    for rule in all_rules(spec):
+    for rule in rules(spec):
         assert rule["labels"]["severity"] in ("critical", "warning", "info")
         assert rule["labels"]["team"] == "gpu"
         assert all(rule["annotations"][key] for key in ("summary", "description", "runbook"))
@@ -246,45 +270,34 @@ def test_every_alert_says_what_and_why_and_what_to_do() -> None:
 
 def test_alerts_that_are_not_wanted_are_left_out() -> None:
     spec = watched({"mode": "static", "withoutAlerts": ["GpuIdle", "GpuXid"]}, *KINDS)
-    assert not {"GpuIdle", "GpuXid"} & {rule["alert"] for rule in all_rules(spec)}
+    assert not {"GpuIdle", "GpuXid"} & {rule["alert"] for rule in rules(spec)}
 
 
 def test_the_schema_knows_all_alerts() -> None:
-    boards = (pool("e", "h100-sxm5-80gb", 8), pool("f", "p100-pcie-16gb"))
     schema = options_schema("prometheus")
     assert schema is not None
     known = schema["properties"]["withoutAlerts"]["items"]["enum"]
     on = {"scheduler": {}}
-    spec = watched({"mode": "static"}, *KINDS, *boards, components=on)
-    assert {rule["alert"] for rule in all_rules(spec)} == set(known)
+    spec = watched({"mode": "static"}, components=on)
+    assert {rule["alert"] for rule in rules(spec)} == set(known)
 
 
 @pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ({"components": {"scheduler": {}}}, "describe deployment gpu-scheduler"),
-        (
-            {
-                "components": {"scheduler": {}},
-                "controlPlane": {"hosts": ["cp-1.lab.example"]},
-                "access": {"kubeconfigContext": "lab"},
-            },
-            "--tags kube_scheduler",
-        ),
-        ({}, ""),
-    ],
-    ids=["second", "main", "none"],
+    ("options", "name"), [({}, "gpu-binpack"), ({"schedulerName": "default-scheduler"}, "")]
 )
-def test_a_scheduler_that_nobody_runs_is_noticed(more: dict[str, Any], words: str) -> None:
-    rules = [r for r in all_rules(watched({"mode": "static"}, **more)) if "Without" in r["alert"]]
-    assert bool(rules) is bool(words)
-    assert all(words in rule["annotations"]["runbook"] for rule in rules)
+def test_the_scheduler_that_pods_wait_for_is_recorded(options: Any, name: str) -> None:
+    spec = watched({"mode": "static"}, components={"scheduler": options})
+    (group,) = rule_groups(spec, spec.options["prometheus"])[""]
+    found = [r["labels"] for r in group["rules"] if r.get("record") == "gpugen:scheduler:spec"]
+    assert found == [{"name": name}] * bool(name)
+    live = {alert.name for alert in alerts.live(spec, frozenset(), records.names(spec))}
+    assert ("GpuPodsWithoutScheduler" in live) is bool(name)
 
 
 def test_without_the_exporter_only_rules_about_nodes_are_left() -> None:
     spec = watched({"mode": "static"}, components={"dcgm-exporter": False})
     assert "prometheus/scrape-config.yaml" not in contribute(spec).files
-    assert not any(metrics.read_by(rule["expr"]) for rule in all_rules(spec))
+    assert not any(metrics.read_by(rule["expr"]) for rule in rules(spec))
 
 
 def test_a_new_pool_changes_no_other_pools_files() -> None:

@@ -1,6 +1,7 @@
 """Grafana: two dashboards as ConfigMaps, which the sidecar of the usual charts picks up.
 
-They read the labels ``pool`` and ``node`` that our scrape configuration sets.
+They read the labels ``pool`` and ``node`` that our scrape configuration sets, and the series that
+our rules record. They name no pool, so that a change of one changes no dashboard.
 Source: grafana/helm-charts charts/grafana (sidecar.dashboards).
 """
 
@@ -14,13 +15,16 @@ from gpugen.gpu import metrics
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
 from gpugen.model.spec import ClusterSpec
 
+RECORDER = "prometheus"  # the component whose rules record what the spec predicts
+
 
 def contribute(spec: ClusterSpec, options: Options) -> Contribution:
-    """Return the dashboards; that of the GPUs needs the exporter."""
-    exported = frozenset().union(*(metrics.exported(spec, pool) for pool in spec.pools))
-    texts = {"gpu-capacity": capacity_dashboard(spec, _uid(spec, "gpu-capacity"))}
-    if exported:
-        texts["gpus"] = gpu_dashboard(spec, _uid(spec, "gpus"), exported)
+    """Return the dashboards: capacity needs the recorded series, that of the GPUs the exporter."""
+    texts = {}
+    if RECORDER in spec.options:
+        texts["gpu-capacity"] = capacity_dashboard(spec, _uid(spec, "gpu-capacity"))
+    if exportable := metrics.exportable(spec):
+        texts["gpus"] = gpu_dashboard(spec, _uid(spec, "gpus"), exportable)
     return Contribution(
         tuple(
             Placed(Wave.MONITORING, _config_map(spec, options, name, text))

@@ -1,123 +1,87 @@
-"""The dashboard of capacity: what the spec predicts, beside what the cluster offers and uses."""
+"""The dashboard of capacity: what the spec predicts, beside what the cluster offers and uses.
+
+It names no pool and no resource; both are read off the series that the pools record.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 from gpugen.components.monitoring.grafana.panels import (
     Panel,
     dashboard,
     datasource_variable,
+    label_variable,
     laid_out,
     query,
+    repeated,
     stat,
     table,
     time_series,
 )
-from gpugen.gpu import metrics
-from gpugen.model.spec import ClusterSpec, NodePool
+from gpugen.model.spec import ClusterSpec
 
-_ALL = 'label_gpugen_pool!=""'
-_RESOURCES = 'resource=~"nvidia_com_.+"'
 PER_ROW = 3
+_EXPECTED = "gpugen:pool_units:spec * on (pool) group_left () gpugen:pool_hosts:spec"
+_PREDICTED = f"sum by (pool, resource) ({_EXPECTED})"
+_OFFERED = (
+    "sum by (pool, resource) (max by (node, resource)"
+    ' (kube_node_status_allocatable{resource=~"nvidia_com_.+"})'
+    "\n* on (node) group_left (pool) max by (node, pool) (gpugen:node:seen))"
+)
+_REQUESTED = (
+    "sum by (pool, resource) (sum by (node, resource) ("
+    "max by (namespace, pod, container, node, resource)"
+    ' (kube_pod_container_resource_requests{resource=~"nvidia_com_.+"})'
+    "\nand on (namespace, pod)"
+    ' (max by (namespace, pod) (kube_pod_status_phase{phase=~"Pending|Running"}) == 1))'
+    "\n* on (node) group_left (pool) max by (node, pool) (gpugen:node:seen))"
+)
 
 
 def capacity_dashboard(spec: ClusterSpec, uid: str) -> str:
-    """Return the dashboard; predicted numbers are constants from the spec."""
+    """Return the dashboard; predicted numbers are recorded by the rules of each pool."""
     return dashboard(
         uid,
         f"GPU capacity: {spec.name}",
         "Predicted by the spec, allocatable and requested, per pool and resource. Resources are "
         "spelled as kube-state-metrics does.",
-        [datasource_variable()],
-        laid_out(_rows(spec)),
+        [datasource_variable(), label_variable("resource", "gpugen:pool_units:spec")],
+        laid_out(_rows()),
     )
 
 
-def _rows(spec: ClusterSpec) -> Iterator[tuple[int, list[Panel]]]:
-    predicted = dict(_units(spec))
-    hosts = {(pool.name, ""): _host_count(pool) for pool in spec.pools}
-    expected, offered = _constants(predicted), _by_pool(_ALLOCATABLE)
-    seen = f"count by (pool) ({_node_labels()})"
+def _rows() -> Iterator[tuple[int, list[Panel]]]:
+    hosts, seen = "gpugen:pool_hosts:spec", "count by (pool) (gpugen:node:seen)"
     missing = (
-        f"clamp_min(({expected})\n- on (pool, resource) {offered}, 0)"
-        f"\nor on (pool, resource) ({expected})"
+        f"clamp_min({_PREDICTED}\n- on (pool, resource) {_OFFERED}, 0)"
+        f"\nor on (pool, resource) {_PREDICTED}"
     )
     yield (
         4,
         [
-            stat("Nodes in the spec", f"vector({sum(hosts.values())})"),
+            stat("Nodes in the spec", f"sum({hosts})"),
             stat("Nodes seen", f"sum({seen}) or vector(0)"),
             stat("Units missing", f"sum({missing})"),
         ],
     )
-    columns = [
-        ("Predicted", expected),
-        ("Allocatable", offered),
-        ("Requested", _by_pool(_REQUESTED)),
+    columns = [("Predicted", _PREDICTED), ("Allocatable", _OFFERED), ("Requested", _REQUESTED)]
+    yield 10, [table("Units", columns, ("pool", "resource"))]
+    nodes = [("In the spec", f"sum by (pool) ({hosts})"), ("Seen", seen)]
+    yield 8, [table("Nodes", nodes, ("pool",))]
+    yield 8, [repeated(_of_resource(), "resource", PER_ROW)]
+
+
+def _of_resource() -> Panel:
+    """Return the graph of one resource, over all pools that have it."""
+
+    def chosen(expression: str) -> str:
+        return expression.replace('resource=~"nvidia_com_.+"', 'resource=~"$resource"')
+
+    units = 'gpugen:pool_units:spec{resource=~"$resource"}'
+    queries = [
+        query(_PREDICTED.replace("gpugen:pool_units:spec", units), "{{pool}} predicted"),
+        query(chosen(_OFFERED), "{{pool}} allocatable"),
+        query(chosen(_REQUESTED), "{{pool}} requested"),
     ]
-    yield 4 + len(predicted), [table("Units", columns, ("pool", "resource"))]
-    nodes = [("In the spec", _constants(hosts)), ("Seen", seen)]
-    yield 4 + len(hosts), [table("Nodes", nodes, ("pool",))]
-    panels = list(_per_resource(predicted))
-    for start in range(0, len(panels), PER_ROW):
-        yield 8, panels[start : start + PER_ROW]
-
-
-def _units(spec: ClusterSpec) -> Iterator[tuple[tuple[str, str], int]]:
-    """Yield (pool, resource) and the units that all hosts of the pool have together."""
-    for pool in spec.pools:
-        for resource in pool.prediction.resources:
-            name = metrics.state_name(resource.name)
-            yield (pool.name, name), _host_count(pool) * resource.units
-
-
-def _host_count(pool: NodePool) -> int:
-    return sum(len(line.hosts) for line in pool.hosts)
-
-
-def _constants(numbers: dict[tuple[str, str], int]) -> str:
-    """Return PromQL for constant series labelled pool and, unless empty, resource."""
-    return "\nor ".join(_constant(pool, resource, n) for (pool, resource), n in numbers.items())
-
-
-def _constant(pool: str, resource: str, number: int) -> str:
-    series = f'label_replace(vector({number}), "pool", "{pool}", "", "")'
-    return f'label_replace({series}, "resource", "{resource}", "", "")' if resource else series
-
-
-_ALLOCATABLE = f"max by (node, resource) (kube_node_status_allocatable{{{_RESOURCES}}})"
-_REQUESTED = (
-    "sum by (node, resource) (max by (namespace, pod, container, node, resource) "
-    f"(kube_pod_container_resource_requests{{{_RESOURCES}}})\n"
-    "and on (namespace, pod) "
-    '(max by (namespace, pod) (kube_pod_status_phase{phase=~"Pending|Running"}) == 1))'
-)
-
-
-def _node_labels() -> str:
-    """Return PromQL for one series per node, labelled ``node`` and ``pool``; value 1."""
-    series = f"max by (node, label_gpugen_pool) (kube_node_labels{{{_ALL}}})"
-    return f'label_replace({series}, "pool", "$1", "label_gpugen_pool", "(.+)")'
-
-
-def _by_pool(per_node: str) -> str:
-    return (
-        f"sum by (pool, resource) (\n{per_node}\n* on (node) group_left (pool) {_node_labels()}\n)"
-    )
-
-
-def _per_resource(predicted: dict[tuple[str, str], int]) -> Iterator[Panel]:
-    """Yield one graph per resource, over all pools that have it."""
-    by_resource: defaultdict[str, dict[tuple[str, str], int]] = defaultdict(dict)
-    for (pool, resource), number in predicted.items():
-        by_resource[resource][pool, resource] = number
-    for resource, numbers in sorted(by_resource.items()):
-        only = f'resource="{resource}"'
-        queries = [
-            query(_constants(numbers), "{{pool}} predicted"),
-            query(_by_pool(_ALLOCATABLE.replace(_RESOURCES, only)), "{{pool}} allocatable"),
-            query(_by_pool(_REQUESTED.replace(_RESOURCES, only)), "{{pool}} requested"),
-        ]
-        yield time_series(resource, queries, "none", min=0)
+    return time_series("$resource", queries, "none", min=0)

@@ -12,7 +12,6 @@ from gpugen.components.monitoring.grafana.panels import (
     datasource_variable,
     label_variable,
     laid_out,
-    list_variable,
     query,
     stat,
     table,
@@ -22,68 +21,51 @@ from gpugen.gpu import metrics
 from gpugen.model.spec import ClusterSpec
 
 CHOSEN = '{pool=~"$pool",node=~"$node",gpu=~"$gpu"}'
+PROFILING = (
+    "Engines, pipes and transfers are profiling counters, which are read of MIG instances, and of"
+    " whole GPUs where components.dcgm-exporter.profiling is on."
+)
 _GPU = "pool, node, gpu"
 _INSTANCE = f"{_GPU}, GPU_I_PROFILE, GPU_I_ID"
 _NAME = "{{node}} GPU {{gpu}}"
 _INSTANCE_NAME = f"{_NAME} {{{{GPU_I_PROFILE}}}} {{{{GPU_I_ID}}}}"
 
 
-def gpu_dashboard(spec: ClusterSpec, uid: str, exported: frozenset[str]) -> str:
-    """Return the dashboard; what no exporter of the cluster serves has no panel."""
+def gpu_dashboard(spec: ClusterSpec, uid: str, exportable: frozenset[str]) -> str:
+    """Return the dashboard; what no exporter could serve has no panel, whatever the pools are."""
     some = "DCGM_FI_DEV_GPU_TEMP"
     return dashboard(
         uid,
         f"GPUs: {spec.name}",
-        f"Every GPU and MIG instance, as the DCGM exporter sees it.{_absent(spec)}",
+        "Every GPU and MIG instance, as the DCGM exporter sees it. A panel is empty where the GPUs"
+        f" or their exporters have nothing of the kind. {PROFILING}",
         [
             datasource_variable(),
-            list_variable("pool", [pool.name for pool in spec.pools]),
+            label_variable("pool", some),
             label_variable("node", f'{some}{{pool=~"$pool"}}'),
             label_variable("gpu", f'{some}{{pool=~"$pool",node=~"$node"}}'),
         ],
-        _panels(exported, _unprofiled(spec)),
-    )
-
-
-def _unprofiled(spec: ClusterSpec) -> str:
-    """Name the pools whose exporters read no profiling counters; empty where all do."""
-    names = (
-        pool.name
-        for pool in spec.pools
-        if not any(map(metrics.is_profiling, metrics.exported(spec, pool)))
-    )
-    return ", ".join(names)
-
-
-def _absent(spec: ClusterSpec) -> str:
-    pools = _unprofiled(spec)
-    if not pools:
-        return ""
-    return (
-        f" Pools without profiling counters: {pools}. Their engines, pipes and transfers are not"
-        " measured; components.dcgm-exporter.profiling switches that on."
+        _panels(exportable),
     )
 
 
 @cache  # many clusters of a fleet export the same
-def _panels(exported: frozenset[str], unprofiled: str) -> str:
+def _panels(exportable: frozenset[str]) -> str:
     return laid_out(
-        (height, [_told(p, unprofiled) for panel in panels if (p := _fed(panel, exported))])
+        (height, [_told(p) for panel in panels if (p := _fed(panel, exportable))])
         for height, panels in _rows()
     )
 
 
-def _told(panel: Panel, unprofiled: str) -> Panel:
-    """Return the panel with the pools that it cannot show, where it reads profiling counters."""
+def _told(panel: Panel) -> Panel:
+    """Return the panel with a note where it reads profiling counters."""
     fields = {field for t in panel["targets"] for field in metrics.read_by(t["expr"])}
-    if not unprofiled or not any(map(metrics.is_profiling, fields)):
-        return panel
-    return {**panel, "description": f"Not measured, for want of profiling counters: {unprofiled}."}
+    return {**panel, "description": PROFILING} if any(map(metrics.is_profiling, fields)) else panel
 
 
-def _fed(panel: Panel, exported: frozenset[str]) -> Panel | None:
+def _fed(panel: Panel, exportable: frozenset[str]) -> Panel | None:
     """Return the panel with the queries that find series; None where none does."""
-    targets = [t for t in panel["targets"] if metrics.read_by(t["expr"]) <= exported]
+    targets = [t for t in panel["targets"] if metrics.read_by(t["expr"]) <= exportable]
     return {**panel, "targets": targets} if targets else None
 
 

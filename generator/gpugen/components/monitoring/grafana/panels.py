@@ -82,6 +82,11 @@ def table(title: str, columns: Sequence[tuple[str, str]], labels: Sequence[str])
     return panel
 
 
+def repeated(panel: Panel, variable: str, per_row: int) -> Panel:
+    """Return a panel that Grafana draws once for each value of a variable."""
+    return {**panel, "repeat": variable, "repeatDirection": "h", "maxPerRow": per_row}
+
+
 def _panel(kind: str, title: str, queries: Iterable[dict[str, Any]], unit: str) -> Panel:
     targets = [{**item, "refId": _letter(i)} for i, item in enumerate(queries)]
     return {
@@ -127,16 +132,6 @@ def datasource_variable() -> dict[str, Any]:
         "includeAll": False,
         "multi": False,
         "options": [],
-    }
-
-
-def list_variable(name: str, values: Sequence[str]) -> dict[str, Any]:
-    """Return a variable with fixed values, of which all are chosen at first."""
-    return {
-        **_choice(name),
-        "type": "custom",
-        "query": ",".join(values),
-        "options": [{"selected": False, "text": value, "value": value} for value in values],
     }
 
 

@@ -1,7 +1,7 @@
 """Prometheus: how it scrapes the exporters, and the alert rules; the server itself is the user's.
 
-Objects of the Prometheus operator, or plain files below prometheus/; what a pool has of its own
-stands in a file of its own.
+Objects of the Prometheus operator, or plain files below prometheus/. Each pool records what the
+spec predicts of it, in a file of its own; the alerts join that and are the same for every pool.
 Source: prometheus-operator v0.85.0 api monitoring/v1; Prometheus v3.15 configuration.
 """
 
@@ -12,10 +12,7 @@ from typing import Any
 
 from gpugen import kube
 from gpugen.components import Component, Options
-from gpugen.components.monitoring.prometheus import scrape
-from gpugen.components.monitoring.prometheus.alert import Alert
-from gpugen.components.monitoring.prometheus.hardware import hardware_alerts
-from gpugen.components.monitoring.prometheus.pools import cluster_alerts, pool_alerts
+from gpugen.components.monitoring.prometheus import alerts, records, scrape
 from gpugen.components.monitoring.prometheus.readme import readme
 from gpugen.gpu import metrics
 from gpugen.model.assembly import Contribution, Placed, Wave
@@ -36,31 +33,24 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     return Contribution(files=_files(spec, options, groups))
 
 
-def every_alert(spec: ClusterSpec) -> Iterator[Alert]:
-    """Yield the alerts of the cluster and of every pool, wanted or not."""
-    exported = {pool.name: metrics.exported(spec, pool) for pool in spec.pools}
-    yield from cluster_alerts(spec)
-    yield from hardware_alerts(frozenset().union(*exported.values()))
-    for pool in spec.pools:
-        yield from pool_alerts(spec, pool, exported[pool.name])
-
-
 def rule_groups(spec: ClusterSpec, options: Options) -> dict[str, list[dict[str, Any]]]:
     """Return the rule groups by pool; those of the whole cluster under the empty name."""
-    exported = {pool.name: metrics.exported(spec, pool) for pool in spec.pools}
-    anywhere = frozenset().union(*exported.values())
-    groups = {"": _group(NAME, [*cluster_alerts(spec), *hardware_alerts(anywhere)], options)}
+    groups = {"": _group(NAME, [*records.of_cluster(spec), *_alerts(spec, options)])}
     for pool in spec.pools:
-        alerts = pool_alerts(spec, pool, exported[pool.name])
-        groups[pool.name] = _group(f"{NAME}-{pool.name}", alerts, options)
-    return {pool: [group] for pool, group in groups.items() if group["rules"]}
+        groups[pool.name] = _group(f"{NAME}-{pool.name}", records.of_pool(spec, pool))
+    return groups
 
 
-def _group(name: str, alerts: Iterable[Alert], options: Options) -> dict[str, Any]:
-    unwanted = options["withoutAlerts"]
+def _alerts(spec: ClusterSpec, options: Options) -> Iterator[alerts.Rule]:
+    exportable = metrics.exportable(spec)
     labels = dict(sorted(options["alertLabels"].items()))
-    rules = [alert.rule(labels) for alert in alerts if alert.name not in unwanted]
-    return {"name": name, "rules": rules}
+    for alert in alerts.of_cluster(spec):
+        if alert.name not in options["withoutAlerts"]:
+            yield alert.rule(exportable, labels)
+
+
+def _group(name: str, rules: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"name": name, "rules": list(rules)}]
 
 
 def _objects(

@@ -6,9 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
-from gpugen.components.monitoring.prometheus import every_alert, scrape
-from gpugen.components.monitoring.prometheus.hardware import hardware_alerts
-from gpugen.components.monitoring.prometheus.pools import pool_alerts
+from gpugen.components.monitoring.prometheus import alerts, records, scrape
 from gpugen.gpu import metrics
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec
@@ -121,7 +119,10 @@ def alert_not_made(spec: ClusterSpec) -> Iterator[Problem]:
     Which alerts are rendered follows from GPU models, MIG, sharing and the exporter's metrics.
     """
     unwanted = spec.options[NAME]["withoutAlerts"]
-    made = {alert.name for alert in every_alert(spec)} if unwanted else set()
+    if not unwanted:
+        return
+    exported = frozenset().union(*(metrics.exported(spec, pool) for pool in spec.pools))
+    made = {alert.name for alert in alerts.live(spec, exported, records.names(spec))}
     for i, name in enumerate(unwanted):
         if name not in made:
             yield Problem(
@@ -134,16 +135,13 @@ def alert_not_made(spec: ClusterSpec) -> Iterator[Problem]:
 def _readers(spec: ClusterSpec) -> dict[str, set[str]]:
     """Return which enabled alerts read which series, if none were removed."""
     options = spec.options[metrics.EXPORTER]
-    standard = {
-        pool.name: frozenset(row.field for row in metrics.standard_rows(options, pool))
-        for pool in spec.pools
-    }
-    alerts = [*hardware_alerts(frozenset().union(*standard.values()))]
-    for pool in spec.pools:
-        alerts += pool_alerts(spec, pool, standard[pool.name])
+    standard = frozenset(
+        row.field for pool in spec.pools for row in metrics.standard_rows(options, pool)
+    )
     readers: defaultdict[str, set[str]] = defaultdict(set)
-    for alert in alerts:
+    for alert in alerts.rows():
         if alert.name not in spec.options[NAME]["withoutAlerts"]:
-            for series in metrics.read_by(alert.expression):
-                readers[series].add(alert.name)
+            for expression in alert.read(standard):
+                for series in metrics.read_by(expression):
+                    readers[series].add(alert.name)
     return readers

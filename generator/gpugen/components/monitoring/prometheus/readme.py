@@ -28,8 +28,9 @@ $ kubectl -n {namespace} create secret generic {secret} --from-file={key}=scrape
 - Name it in the Prometheus object: `additionalScrapeConfigs: {{name: {secret}, key: {key}}}`
   (kube-prometheus-stack: `prometheusSpec.additionalScrapeConfigsSecret`).
 - Prometheus must be allowed to get, list and watch pods in the namespace `{agents}`.
-- `rules/` holds plain rule files; name them under `rule_files`, or put their `groups` into a
-  PrometheusRule of yours.
+- `rules/` holds plain rule files; name all of them under `rule_files`, or put their `groups` into
+  PrometheusRules of yours. Each pool's file records what the spec predicts of it, and the alerts of
+  `rules/cluster.yaml` and the dashboards read that.
 """
 
 _STATIC = """\
@@ -37,7 +38,8 @@ Copy this folder beside `prometheus.yml` and take in its parts:
 
 - the job in `scrape-config.yaml`, under `scrape_configs`. It reads `targets/*.yaml`, one file per
   pool with every host; Prometheus notices when they change. Paths count from `prometheus.yml`.
-- `rule_files: ["rules/*.yaml"]`.
+- `rule_files: ["rules/*.yaml"]`: a file per pool records what the spec predicts, and the alerts of
+  `cluster.yaml` and the dashboards read that.
 - Hosts must accept connections of Prometheus on TCP port {port}. The exporters listen on the
   address by which Kubernetes knows the node (InternalIP), and on no other.
 - Rules about nodes, MIG and agents read kube-state-metrics, which this Prometheus must scrape, too.
@@ -49,8 +51,9 @@ _LOGIN = """
 """
 
 _NOT_IDLE = """
-GpuIdle does not watch {pools}: on shared and cut GPUs only profiling counters tell who
-works, and `components.dcgm-exporter.profiling` is not on there. It takes SYS_ADMIN.
+GpuIdle sees who works on shared GPUs and MIG instances by profiling counters alone. They are read
+of MIG instances, and of whole GPUs where `components.dcgm-exporter.profiling` is on, which takes
+SYS_ADMIN; elsewhere it is silent.
 """
 
 _LABELS = """
@@ -68,18 +71,6 @@ kube-state-metrics:
   metricLabelsAllowlist: ["nodes=[{allowed}]"]
 ```
 """
-
-
-def _unmeasured(spec: ClusterSpec) -> str:
-    """Return which pools GpuIdle cannot watch; empty where it watches all, or nothing is read."""
-    pools = [
-        f"`{pool.name}`"
-        for pool in spec.pools
-        if (pool.mig.is_cut or metrics.is_shared(pool))
-        and metrics.EXPORTER in spec.options
-        and not any(map(metrics.is_profiling, metrics.exported(spec, pool)))
-    ]
-    return _NOT_IDLE.format(pools=", ".join(pools)) if pools else ""
 
 
 def readme(spec: ClusterSpec, options: Options) -> str:
@@ -102,4 +93,5 @@ def readme(spec: ClusterSpec, options: Options) -> str:
         by_operator = "; the operator mounts them where `spec.secrets` names the Secret"
         how = " beside `prometheus.yml`" if options["mode"] == "static" else by_operator
         body = body.rstrip("\n") + _LOGIN.format(folder=folder, how=how)
-    return head + body + _unmeasured(spec) + _LABELS.format(allowed=",".join(metrics.NODE_LABELS))
+    idle = _NOT_IDLE if metrics.EXPORTER in spec.options else ""
+    return head + body + idle + _LABELS.format(allowed=",".join(metrics.NODE_LABELS))

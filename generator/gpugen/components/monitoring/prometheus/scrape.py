@@ -177,21 +177,22 @@ def _drop_own_pod() -> dict[str, Any]:
 
 
 def _unusable(spec: ClusterSpec) -> list[dict[str, Any]]:
-    """Return the step that drops readings per pod which are always 0; empty where there are none.
+    """Return a step per shared pool that drops readings per pod which are always 0.
 
     On shared pools the exporter reports utilisation and memory per pod by process, whom it cannot
     see without the host's process namespace and the API: 0 for every pod, beside the true reading
     of the GPU. Source: NVIDIA/dcgm-exporter 4.5.3-4.8.2 internal/pkg/transformation/kubernetes.go.
     """
-    pools = [pool.name for pool in spec.pools if metrics.is_shared(pool)]
-    if not pools or spec.options[metrics.EXPORTER]["perPodUsage"]:
+    if spec.options[metrics.EXPORTER]["perPodUsage"]:
         return []
     return [
         {
             "source_labels": ["pool", "__name__", "pod"],
-            "regex": f"({'|'.join(pools)});DCGM_FI_DEV_(GPU_UTIL|FB_USED);.+",
+            "regex": f"{pool.name};DCGM_FI_DEV_(GPU_UTIL|FB_USED);.+",
             "action": "drop",
         }
+        for pool in spec.pools
+        if metrics.is_shared(pool)
     ]
 
 
