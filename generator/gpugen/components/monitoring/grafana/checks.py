@@ -13,9 +13,9 @@ from gpugen.model.spec import ClusterSpec
 def without_prometheus(spec: ClusterSpec) -> Iterator[Problem]:
     """The dashboards read labels that our scrape sets, and series that our rules record.
 
-    With another scrape configuration the labels ``pool`` and ``node`` may be missing, and all panels
-    about GPUs stay empty. What the spec predicts is recorded by the rules alone, so there is no
-    dashboard of capacity.
+    With another scrape configuration the labels ``pool`` and ``node`` may be missing, and all
+    panels about GPUs stay empty. What the spec predicts is recorded by the rules alone, so there is
+    no dashboard of capacity.
     """
     if "prometheus" not in spec.options:
         yield Problem(
