@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 
-from gpugen import assets
 from gpugen.catalog import Catalog
-from gpugen.load import Document, Reader, specs
+from gpugen.load import Reader, specs
 from gpugen.load.specs import INVENTORIES, SPEC, Seen
 from gpugen.model.finding import Finding
 from gpugen.model.spec import ClusterSpec
@@ -77,46 +73,6 @@ class Workspace:
             elif source.key_file not in keys:
                 keys[source.key_file] = key_files.read(path)
         return keys, findings
-
-    def inputs(self, document: Document | None, keys: Mapping[str, bytes]) -> str:
-        """Return one digest of all that the output follows from: spec, layers, catalogue, code."""
-        assert document is not None
-        digest = hashlib.sha256(product_digest().encode())
-        digest.update(self.catalog.user_digest().encode())
-        for source in document.files:
-            digest.update(hashlib.sha256(source.raw).digest())
-        for path, key in sorted(keys.items()):
-            digest.update(path.encode() + hashlib.sha256(key).digest())
-        return digest.hexdigest()
-
-
-@cache
-def product_digest() -> str:
-    """Return a digest of gpugen itself: code, catalogue, roles, schemas."""
-    digest = hashlib.sha256()
-    for name, folder in (
-        ("gpugen", assets.PACKAGE),
-        ("roles", assets.roles()),
-        ("schemas", assets.schemas()),
-    ):
-        for path, content in _files(str(folder), name):
-            digest.update(f"{path}\0{len(content)}\0".encode())
-            digest.update(content)
-    return digest.hexdigest()
-
-
-def _files(folder: str, name: str) -> Iterator[tuple[str, bytes]]:
-    """Yield what a folder ships, sorted by name; not what Python or the wheel put beside it."""
-    with os.scandir(folder) as entries:
-        found = sorted(entries, key=lambda entry: entry.name)
-    for entry in found:
-        if entry.name in ("__pycache__", "_assets") or entry.name.startswith("."):
-            continue
-        if entry.is_dir():
-            yield from _files(entry.path, f"{name}/{entry.name}")
-        else:
-            with open(entry.path, "rb") as file:  # noqa: PTH123 - 500 files in 5 ms
-                yield f"{name}/{entry.name}", file.read()
 
 
 def _lies_in(path: Path, folder: Path) -> bool:

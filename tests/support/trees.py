@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from gpugen.errors import NotOursError
 from gpugen.model.tree import Tree
-from gpugen.write import INDEX, Change, Lock, read_index, write
+from gpugen.write import Change, Lock, compare, write
 
-INPUTS = "1" * 64
-SPEC = "inventories/lab/cluster.yaml"
 FIRST = {"site.yml": "a\n", "roles/gpu/main.yml": "b\n", "waves/10/pool.yaml": "c\n"}
 SECOND = {"site.yml": "A\n", "roles/gpu/main.yml": "b\n", "waves/20/pool.yaml": "d\n"}
 MORE = {**FIRST, "site.yml": "A\n", "sync/app.yaml": "e\n"}
@@ -33,14 +32,12 @@ def render(
     out: Path,
     *,
     cluster: str = "lab",
-    inputs: str = INPUTS,
     force: bool = False,
+    overwrite: Collection[str] = (),
     lock: Lock | None = None,
 ) -> list[Change]:
     """Write these files as a cluster."""
-    return write(
-        tree_of(content), out, cluster, inputs=inputs, spec_source=SPEC, force=force, lock=lock
-    )
+    return write(tree_of(content), out, cluster, force=force, overwrite=overwrite, lock=lock)
 
 
 def kinds(changes: list[Change]) -> dict[str, str]:
@@ -48,28 +45,11 @@ def kinds(changes: list[Change]) -> dict[str, str]:
     return {change.path: str(change.kind) for change in changes}
 
 
-def is_current(out: Path, cluster: str, inputs: str) -> bool:
-    """Tell whether a folder is what its own index says: these inputs, these files, no others."""
-    folder = out / cluster
-    if out.is_symlink():
-        return False
-    index = read_index(folder)
-    if index is None or index.inputs != inputs:
-        return False
-    if index.to_bytes() != (folder / INDEX).read_bytes():
-        return False
-    found = {}
-    for above, folders, names in os.walk(folder):
-        for name in (*folders, *names):
-            path = Path(above) / name
-            mode = path.lstat().st_mode
-            if stat.S_ISREG(mode) and not mode & 0o7111:
-                content = path.read_bytes()
-                found[path.relative_to(folder).as_posix()] = hashlib.sha256(content).hexdigest()
-            elif not stat.S_ISDIR(mode):
-                return False
-    found.pop(INDEX, None)
-    return found == dict(index.files)
+def is_current(content: Mapping[str, str | bytes], out: Path, cluster: str = "lab") -> bool:
+    """Tell whether these files stand there with their index, and nothing else."""
+    with suppress(NotOursError):
+        return compare(tree_of(content), out, cluster) == []
+    return False
 
 
 def names(folder: Path) -> list[str]:

@@ -25,7 +25,7 @@ from gpugen.write import Lock, compare, prune
 from gpugen.write.lock import STATE
 from support import TESTS, trees
 from support.required import missing
-from support.trees import INPUTS, OTHER, TREES, render, snapshot, tree_of
+from support.trees import OTHER, TREES, render, snapshot, tree_of
 
 pytestmark = pytest.mark.slow
 
@@ -154,7 +154,7 @@ def test_killed_at_any_call(strace: str, tmp_path: Path, shape: str) -> None:
         _judge_files(out, [old, new])
         lab = {path: f for path, f in snapshot(out).items() if not path.startswith(STATE)}
         if shape != "prune":
-            changes = compare(tree_of(TREES[shape]), out, "lab", INPUTS)
+            changes = compare(tree_of(TREES[shape]), out, "lab")
             assert {c.path for c in changes} - {NOTES[4:]} or lab == new, point
         shutil.rmtree(kept, ignore_errors=True)
         if out.exists():
@@ -248,7 +248,7 @@ def test_lock_file_that_was_replaced_meanwhile_is_no_lock(strace: str, tmp_path:
         assert waiting.poll() is None
         assert not (out / "lab").exists()
     assert waiting.wait(30) == 0
-    assert compare(tree_of(TREES["first"]), out, "lab", INPUTS) == []
+    assert compare(tree_of(TREES["first"]), out, "lab") == []
 
 
 RACER = """
@@ -275,6 +275,6 @@ def test_four_at_once_never_mix(tmp_path: Path) -> None:
     for racer in racers:
         errors = racer.communicate(timeout=120)[1]
         assert racer.returncode == 0, errors
-    whole = [compare(tree_of(content), out, "lab", INPUTS) == [] for content in TREES.values()]
+    whole = [compare(tree_of(content), out, "lab") == [] for content in TREES.values()]
     assert whole.count(True) == 1
     assert trees.names(out) == ["lab"]

@@ -97,11 +97,6 @@ class Catalog:
         own = self._own()
         return list(own.findings) if own else []
 
-    def user_digest(self) -> str:
-        """Return a digest of the user's own catalogue; empty where there is none."""
-        own = self._own()
-        return own.digest if own else ""
-
     def gpu(self, id: str) -> GpuModel:
         """Return a board with its geometry."""
         return self._record("gpus", id, self._build_gpu)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -19,11 +18,10 @@ Steps: TypeAlias = tuple[str | int, ...]
 
 
 class UserCatalog(NamedTuple):
-    """What a folder holds: rows without a fault, all faults, and a digest of every byte read."""
+    """What a folder holds: rows without a fault, and all faults."""
 
     rows: Rows
     findings: list[Finding]
-    digest: str
 
 
 def read(folder: Path) -> UserCatalog:
@@ -34,7 +32,7 @@ def read(folder: Path) -> UserCatalog:
     reader = _Reader()
     if folder.is_symlink():
         reader.complain_of_file("catalog-link", folder)
-        return UserCatalog(reader.rows, reader.findings, reader.digest)
+        return UserCatalog(reader.rows, reader.findings)
     for path in sorted(folder.iterdir()):
         if reader.is_too_large or reader.is_full:
             break
@@ -45,7 +43,7 @@ def read(folder: Path) -> UserCatalog:
         elif path.suffix == ".yaml":
             reader.read(path)
     reader.judge_references()
-    return UserCatalog(reader.rows, reader.findings, reader.digest)
+    return UserCatalog(reader.rows, reader.findings)
 
 
 class _Reader:
@@ -54,7 +52,6 @@ class _Reader:
     def __init__(self) -> None:
         self.rows: Rows = {}
         self.findings: list[Finding] = []
-        self.digest = ""
         self.size = 0  # bytes read
         self.sources: dict[tuple[str, str], Source] = {}
         self.geometries = set(reading.shipped_ids("migGeometries"))  # and those that are at fault
@@ -66,7 +63,6 @@ class _Reader:
         if self.is_too_large:
             self.complain_of_file("catalog-size", path, str(MAX_BYTES >> 20))
             return
-        self.digest = hashlib.sha256(f"{self.digest}\0{path.name}\0".encode() + raw).hexdigest()
         source = Source(path, raw)
         if source.findings:
             self.findings += source.findings

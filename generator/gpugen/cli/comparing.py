@@ -55,18 +55,23 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    workspace: Workspace, outcomes: Sequence[Outcome], folder: Path, *, whole: bool, exactly: bool
+    workspace: Workspace,
+    outcomes: Sequence[Outcome],
+    folder: Path,
+    *,
+    whole: bool,
+    for_writing: bool,
 ) -> Comparison:
     """Survey the output of the outcomes, and where whole all else in ``out/``.
 
-    exactly: the index counts, too, as it does for writing; else another gpugen is no drift. What
-    leaves the specs is added to the outcomes' findings.
+    for_writing: what only writing can tell is left to it. What leaves the specs is added to the
+    outcomes' findings.
     """
     changes = {}
     for outcome in outcomes:
         assert outcome.spec is not None
         name = outcome.spec.name
-        found = changes[name] = _changes(workspace, outcome, folder, exactly=exactly)
+        found = changes[name] = _changes(outcome, folder, for_writing=for_writing)
         outcome.findings.extend(_departures(outcome, found or (), folder))
     if not whole:
         return Comparison(folder, changes)
@@ -85,26 +90,20 @@ def compare(
 
 def _files(folder: Path, cluster: str) -> list[str]:
     try:
-        index = write.read_index(folder / cluster)
+        return write.listed(folder, cluster)
     except GpugenError:  # of a newer gpugen
         return []
-    return sorted(index.files) if index else []
 
 
-def _changes(
-    workspace: Workspace, outcome: Outcome, folder: Path, *, exactly: bool
-) -> list[write.Change] | None:
+def _changes(outcome: Outcome, folder: Path, *, for_writing: bool) -> list[write.Change] | None:
     assert outcome.spec is not None
     name = outcome.spec.name
-    if exactly and not (folder / name).exists():
+    if for_writing and not (folder / name).exists():
         return None
-    inputs, source = None, None
-    if exactly:
-        inputs, source = workspace.inputs(outcome.document, outcome.keys), outcome.spec.source
     try:
-        return write.compare(pipeline.build(outcome), folder, name, inputs, spec_source=source)
+        return write.compare(pipeline.build(outcome), folder, name)
     except GpugenError:
-        if not exactly:
+        if not for_writing:
             raise
         return None  # writing says it again, after the findings
 
@@ -137,4 +136,4 @@ def _foreign_below(folder: Path, cluster: str) -> list[str]:
 
 def told(changes: Sequence[write.Change]) -> Sequence[write.Change]:
     """Return the changes without the index, which follows them, unless it stands alone."""
-    return [change for change in changes if change.path != write.INDEX] or changes
+    return [change for change in changes if not write.is_index(change.path)] or changes

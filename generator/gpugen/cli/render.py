@@ -92,7 +92,9 @@ def command(
         return ExitCode.SPEC_IS_WRONG
     if verify:
         _verify(outcomes)
-    found = compare(workspace, outcomes, folder, whole=not clusters, exactly=not options.compares)
+    found = compare(
+        workspace, outcomes, folder, whole=not clusters, for_writing=not options.compares
+    )
     _refuse_hosts_clean(hosts_clean, found)
     run = Run(workspace, outcomes, options, found, unseen)
     return show(run) if options.compares else write_all(run)

@@ -134,8 +134,6 @@ def _write_one(run: Run, outcome: Outcome, lock: write.Lock) -> Iterator[Changed
             pipeline.build(outcome),
             folder,
             name,
-            inputs=run.workspace.inputs(outcome.document, outcome.keys),
-            spec_source=outcome.spec.source,
             force=run.options.force,
             lock=lock,
         )

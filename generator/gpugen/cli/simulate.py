@@ -20,11 +20,9 @@ from gpugen.errors import ExitCode, NotOursError, UsageError
 from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
 from gpugen.pipeline import Outcome
-from gpugen.workspace import Workspace
 
 STAGES = "kwok-stages.yaml"
 KUSTOMIZATION = "kustomization.yaml"
-MARK = " as simulated nodes"  # in the index, so that a rendered cluster is not taken for nodes
 
 
 @click.command("simulate")
@@ -60,7 +58,7 @@ def command(
     assert outcome.spec is not None
     files = {f"node-{name}.yaml": text for name, text in _nodes(outcome.spec, nodes)}
     if output is not None:
-        return _write(workspace, outcome, files, output, with_stages=with_stages)
+        return _write(outcome, files, output, with_stages=with_stages)
     _print(outcome.spec, files, with_stages=with_stages)
     return ExitCode.DONE
 
@@ -84,7 +82,6 @@ def _print(spec: ClusterSpec, files: dict[str, str], *, with_stages: bool) -> No
 
 
 def _write(
-    workspace: Workspace,
     outcome: Outcome,
     files: dict[str, str],
     folder: Path,
@@ -101,16 +98,13 @@ def _write(
     place = folder.absolute()
     if place.name.startswith(".") or not place.name:
         raise UsageError(f"cannot write into {folder}", "name a folder that is not hidden")
-    index = write.read_index(place)
-    if index is not None and not index.spec.endswith(MARK):
+    if any("/" in path for path in write.listed(place.parent, place.name)):
         raise NotOursError(f"{folder} holds what gpugen rendered", "name another folder")
     try:
         changes = write.write(
             _tree(outcome.spec, files, with_stages=with_stages),
             place.parent,
             place.name,
-            inputs=workspace.inputs(outcome.document, outcome.keys),
-            spec_source=outcome.spec.source + MARK,
         )
     except NotOursError as error:
         raise NotOursError(error.message, "move them away, or name another folder") from error

@@ -120,6 +120,6 @@ def summary(changes: Sequence[write.Change], words: Mapping[write.Kind, str] = _
     if not changes:
         return "unchanged"
     kinds = [words.get(change.kind, str(change.kind)) for change in told(changes)]
-    if told(changes)[0].path == write.INDEX:
+    if write.is_index(told(changes)[0].path):
         return "unchanged, index renewed"
     return ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))

@@ -17,6 +17,8 @@ def render(spec: ClusterSpec, assembly: Assembly) -> Tree:
     render_hosts(spec, assembly, tree)
     render_manifests(spec, assembly, tree)
     render_sync(spec, tree)
+    pools = {pool.name for pool in spec.pools}
     for path, content in assembly.files.items():
-        tree.add(path, content)
+        stem = path.rpartition("/")[2].partition(".")[0]
+        tree.add(path, content, stem if stem in pools else "")  # a file of its name is a pool's own
     return tree

@@ -61,8 +61,10 @@ def render_hosts(spec: ClusterSpec, assembly: Assembly, tree: Tree) -> None:
         if found := plays(settings_of(spec), assembly.roles):
             tree.add(f"{FOLDER}/{name}.yml", yaml_file(spec, found))
     tree.add(f"{FOLDER}/inventory/{file_name(spec)}", text(spec, assembly.expressions))
+    pools = {group(pool): pool.name for pool in spec.pools}
     for name, variables in group_variables(spec, assembly).items():
-        tree.add(f"{FOLDER}/inventory/group_vars/{name}.yml", variables_file(spec, variables))
+        path = f"{FOLDER}/inventory/group_vars/{name}.yml"
+        tree.add(path, variables_file(spec, variables), pools.get(name, ""))
     for role in roles:
         for path, content in _role_files(role):
             tree.add(f"{FOLDER}/roles/{role}/{path}", content)

@@ -26,10 +26,12 @@ def render_manifests(spec: ClusterSpec, assembly: Assembly, tree: Tree) -> None:
         name = _file_name(placed)
         folders[placed.wave][folder].append(name)
         value = _annotated(spec, placed)
-        tree.add(f"kustomize/{placed.wave}/{folder}/{name}", head + to_yaml(value))
+        path = f"kustomize/{placed.wave}/{folder}/{name}"
+        tree.add(path, head + to_yaml(value), placed.pool)
     for wave, pools in folders.items():
         for folder, names in pools.items():
-            _kustomization(f"kustomize/{wave}/{folder}", names, head, tree)
+            pool = "" if folder == ONCE else folder
+            _kustomization(f"kustomize/{wave}/{folder}", names, head, tree, pool)
         _kustomization(f"kustomize/{wave}", list(pools), head, tree)
     _kustomization("kustomize", [str(wave) for wave in folders], head, tree)
 
@@ -56,10 +58,12 @@ def _annotated(spec: ClusterSpec, placed: Placed) -> KubeObject:
     return {key: meta if key == "metadata" else value for key, value in placed.object.items()}
 
 
-def _kustomization(folder: str, resources: list[str], head: str, tree: Tree) -> None:
+def _kustomization(
+    folder: str, resources: list[str], head: str, tree: Tree, pool: str = ""
+) -> None:
     value = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "resources": sorted(resources),
     }
-    tree.add(f"{folder}/kustomization.yaml", head + to_yaml(value))
+    tree.add(f"{folder}/kustomization.yaml", head + to_yaml(value), pool)

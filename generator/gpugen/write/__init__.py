@@ -1,58 +1,50 @@
 """Stage 7: writes a tree below ``out/``, one transaction per cluster; or compares, writing nothing.
 
-Whatever gpugen did not write, or somebody edited since, is never changed without force. What that
-means is decided against the index ``.gpugen.json``; see ``writing.survey`` and ``writing.commit``.
+Whatever gpugen did not write, or somebody edited since, is never changed unless a user names it or
+forces all. What that means is decided against the index; see ``survey`` and ``transaction``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gpugen.errors import GpugenError, NotOursError
 from gpugen.model.tree import Tree
-from gpugen.write import differences, files
-from gpugen.write.commit import commit_changes, commit_fresh
-from gpugen.write.index import INDEX, Index, index_of
+from gpugen.write import differences, files, index
+from gpugen.write.index import FOLDER, FORMER, INDEX, is_index, sha256
 from gpugen.write.lock import Lock
-from gpugen.write.state import State, cluster_folder, look, look_for_deletion
 from gpugen.write.surroundings import Surroundings, look_around
-from gpugen.write.survey import Change, Kind
+from gpugen.write.survey import Change, Kind, Survey, cluster_folder, look
+from gpugen.write.transaction import change, write_new
 from gpugen.write.unwinding import unwinding
 
 __all__ = [
-    "INDEX", "Change", "Index", "Kind", "Lock", "Surroundings", "compare", "diff", "orphans",
-    "prune", "read", "read_index", "surroundings", "survey_gone",
-    "write",
+    "INDEX", "Change", "Kind", "Lock", "Surroundings", "compare", "diff", "is_index", "listed",
+    "orphans", "prune", "read", "surroundings", "survey_gone", "write",
 ]  # fmt: skip
 
 _MOST_NAMED = 10
 
 
-def read_index(folder: Path) -> Index | None:
-    """Return the index of a rendered folder, None where there is none that can be trusted.
+def listed(out: Path, cluster: str) -> list[str]:
+    """List the paths that gpugen wrote below ``out/<cluster>`` by its index; none if unreadable.
 
     Raises GpugenError: a newer gpugen wrote it.
     """
-    try:
-        with files.folder(str(folder)) as root:
-            return index_of(root)[0]
-    except OSError:
-        return None
+    with suppress(OSError), cluster_folder(out, cluster) as root:
+        return [] if root is None else sorted(index.read(root).files)
+    return []
 
 
-def compare(
-    tree: Tree, out: Path, cluster: str, inputs: str | None, *, spec_source: str | None = None
-) -> list[Change]:
+def compare(tree: Tree, out: Path, cluster: str) -> list[Change]:
     """List what stands there against what ``write`` would leave; writes nothing.
 
-    inputs, spec_source: None takes what a sound index says of itself, so that another gpugen with
-    the same bytes is no difference. Raises GpugenError: unreadable folder.
+    Raises GpugenError: unreadable folder, or a newer gpugen wrote it.
     """
-    wanted = dict(tree)
     with _reported(out, cluster, "read"):
-        return look(wanted, out, cluster, inputs, spec_source).survey.changes
+        return look(tree, out, cluster).changes
 
 
 def diff(tree: Tree, out: Path, cluster: str, shown: str = "") -> Iterator[str]:
@@ -60,11 +52,10 @@ def diff(tree: Tree, out: Path, cluster: str, shown: str = "") -> Iterator[str]:
 
     shown: what paths begin with; by default the cluster's name.
     """
-    wanted = dict(tree)
     with _reported(out, cluster, "read"):
-        changes = look(wanted, out, cluster, None, None).survey.changes
+        survey = look(tree, out, cluster)
         with cluster_folder(out, cluster) as root:
-            yield from differences.unified(shown or cluster, changes, root, wanted)
+            yield from differences.unified(shown or cluster, survey.changes, root, survey.wanted)
 
 
 def write(
@@ -72,32 +63,28 @@ def write(
     out: Path,
     cluster: str,
     *,
-    inputs: str,
-    spec_source: str,
     force: bool = False,
+    overwrite: Collection[str] = (),
     lock: Lock | None = None,
 ) -> list[Change]:
     """Make ``out/<cluster>`` hold the tree, and return what was changed for that.
 
-    lock: shared by the clusters of one run; None takes one for this call.
+    overwrite: paths that are taken over even if they are not ours. lock: shared by the clusters of
+    one run; None takes one for this call.
     Raises NotOursError: files of somebody else are in the way, nothing was touched.
     GpugenError: the environment refuses; the old tree stands.
     """
     if lock is None:
         with Lock(out) as own:
-            return write(
-                tree, out, cluster, inputs=inputs, spec_source=spec_source, force=force, lock=own
-            )
-    wanted = dict(tree)
+            return write(tree, out, cluster, force=force, overwrite=overwrite, lock=own)
     with _reported(out, cluster):
         if not lock.is_held:
             with suppress(FileNotFoundError):  # another run is at work
-                if look(wanted, out, cluster, inputs, spec_source).survey.is_clean:
+                if look(tree, out, cluster).is_clean:
                     return []
         with files.plain_modes(), unwinding():
             lock.acquire()
-            state = look(wanted, out, cluster, inputs, spec_source)
-            return _commit(lock, cluster, state, wanted, force=force)
+            return _commit(lock, cluster, look(tree, out, cluster), force, overwrite)
 
 
 def surroundings(out: Path, clusters: Collection[str]) -> Surroundings:
@@ -130,24 +117,22 @@ def prune(
             return prune(out, cluster, keep=keep, force=force, lock=own)
     with _reported(out, cluster), files.plain_modes(), unwinding():
         with cluster_folder(out, cluster) as root:
-            if root is None or not files.is_there(INDEX, root):
+            if root is None or not (files.is_there(FOLDER, root) or files.is_there(FORMER, root)):
                 return []
         lock.acquire()
-        index = read_index(out / cluster)
-        if index is None:
+        survey = look(_kept(out, cluster, keep, force=force), out, cluster)
+        if survey.index.texts and not survey.index.files:
             raise NotOursError(
                 f"{out}/{cluster}/{INDEX} is damaged: nothing there is known to be ours",
                 "delete the folder by hand",
             )
-        kept = [path for path in index.files if keep and path.startswith(keep)]
-        state, standing = look_for_deletion(out, cluster, kept, force=force)
-        return _commit(lock, cluster, state, standing or None, force=force)
+        return _commit(lock, cluster, survey, force)
 
 
 def survey_gone(out: Path, cluster: str) -> list[Change]:
     """List what ``prune`` would delete, and what stays. Raises GpugenError: unreadable folder."""
     with _reported(out, cluster, "read"):
-        return look_for_deletion(out, cluster)[0].survey.changes
+        return look(None, out, cluster).changes
 
 
 def read(out: Path, cluster: str, path: str) -> bytes | None:
@@ -157,35 +142,47 @@ def read(out: Path, cluster: str, path: str) -> bytes | None:
     return None
 
 
+def _kept(out: Path, cluster: str, beginning: str, *, force: bool) -> Tree | None:
+    """Return the files whose paths begin so and that are as the index says, or all by force."""
+    kept = Tree()
+    with cluster_folder(out, cluster) as root:
+        if root is None or not beginning:
+            return None
+        for path, hashes in index.read(root).files.items():
+            content = files.read_below(root, path) if path.startswith(beginning) else None
+            if content is not None and (force or sha256(content) in hashes):
+                kept.add(path, content)
+    return kept if len(kept) else None
+
+
 def _commit(
-    lock: Lock, cluster: str, state: State, wanted: Mapping[str, bytes] | None, *, force: bool
+    lock: Lock, cluster: str, survey: Survey, force: bool, overwrite: Collection[str] = ()
 ) -> list[Change]:
-    """Carry out what a survey found; wanted None deletes the cluster. Returns what was done."""
-    survey, place = state.survey, f"{lock.path}/{cluster}"
+    """Carry out what a survey found. Returns what was done, and of a gone cluster what stays."""
+    place = f"{lock.path}/{cluster}"
     if survey.is_clean:
         return []
-    _refuse(place, survey.solid, "move them away; not even --force deletes a folder of yours")
+    _refuse(place, survey.immovable, "move them away; not even --force deletes a folder of yours")
     if not force:
-        _refuse(place, survey.blocked, "--force takes them over; see them first with --diff")
+        refused = [change for change in survey.refused if change.path not in overwrite]
+        _refuse(place, refused, "--force takes them over; see them first with --diff")
     try:
-        if wanted is not None and survey.is_fresh:
-            commit_fresh(lock, cluster, wanted, state.after.to_bytes())
+        if survey.is_new:
+            write_new(lock, cluster, survey.wanted)
         else:
-            commit_changes(lock, cluster, state, wanted)
-            lock.clear_stage()
-    except BaseException:
+            change(lock, cluster, survey)
+    finally:
         lock.clear_stage()
-        raise
-    done = {*survey.put, *survey.clear, *survey.modes, INDEX}
-    return [c for c in survey.changes if c.path in done or wanted is None]
+    done = {*survey.write, *survey.delete}
+    return [c for c in survey.changes if c.path in done or not survey.wanted]
 
 
-def _refuse(place: str, blocked: list[Change], hint: str) -> None:
-    """Raise NotOursError if anything blocks, naming the first paths."""
-    if not blocked:
+def _refuse(place: str, refused: list[Change], hint: str) -> None:
+    """Raise NotOursError if anything is refused, naming the first paths."""
+    if not refused:
         return
-    named = ", ".join(f"{files.printable(c.path)} ({c.kind})" for c in blocked[:_MOST_NAMED])
-    rest = len(blocked) - _MOST_NAMED
+    named = ", ".join(f"{files.printable(c.path)} ({c.kind})" for c in refused[:_MOST_NAMED])
+    rest = len(refused) - _MOST_NAMED
     more = f" and {rest} more" if rest > 0 else ""
     raise NotOursError(
         f"{place}: not written by gpugen, or edited since: {named}{more}; nothing written", hint

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from gpugen.text.credentials import masked_line
 from gpugen.write import files
-from gpugen.write.index import INDEX
+from gpugen.write.index import is_index
 from gpugen.write.survey import Change, Kind
 
 _NO_NEWLINE = "\\ No newline at end of file"
@@ -22,8 +22,8 @@ def unified(
     """
     for change in changes:
         name = files.printable(f"{shown}/{change.path}")
-        if change.path == INDEX:
-            if len(changes) == 1:
+        if is_index(change.path):
+            if all(is_index(one.path) for one in changes):
                 yield f"Only the index differs: {name} ({change.kind})"
             continue
         if change.kind is Kind.MODE:

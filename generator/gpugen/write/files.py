@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 LARGEST = 64 * 1024 * 1024  # bytes; nothing of ours comes near, so whatever is larger is not ours
@@ -67,6 +68,18 @@ def folder(name: str, within: int | None = None) -> Iterator[int]:
         os.close(handle)
 
 
+def open_below(root: int, path: str) -> int:
+    """Open a folder below another, step by step so that no link is followed; empty for itself."""
+    handle = os.dup(root)
+    for step in path.split("/") if path else ():
+        try:
+            inner = open_folder(step, handle)
+        finally:
+            os.close(handle)
+        handle = inner
+    return handle
+
+
 def read(name: str, within: int, largest: int = LARGEST) -> tuple[bytes, os.stat_result] | None:
     """Return content and status of a regular file, None where something else stands.
 
@@ -85,23 +98,17 @@ def read(name: str, within: int, largest: int = LARGEST) -> tuple[bytes, os.stat
         os.close(handle)
 
 
-def read_plain(name: str, within: int) -> bytes | None:
-    """Return the content of a regular file whose permissions are those of a rendered one."""
-    found = read(name, within)
-    return found[0] if found and not found[1].st_mode & WRONG_BITS else None
-
-
 def read_below(root: int, path: str) -> bytes | None:
     """Return the content of a regular file below a folder, None for anything else."""
-    step, _, rest = path.partition("/")
-    try:
-        if rest:
-            with folder(step, root) as inner:
-                return read_below(inner, rest)
-        found = read(path, root)
-    except OSError:
-        return None
-    return found[0] if found else None
+    above, _, name = path.rpartition("/")
+    with suppress(OSError):
+        handle = open_below(root, above)
+        try:
+            found = read(name, handle)
+        finally:
+            os.close(handle)
+        return found[0] if found else None
+    return None
 
 
 def read_text(name: str, within: int) -> str:
@@ -138,15 +145,6 @@ def named(path: str) -> Iterator[None]:
         raise
 
 
-def set_mode(name: str, mode: int, within: int) -> None:
-    """Change the permissions of a regular file, never through a link."""
-    handle = os.open(name, _OPEN_FILE, dir_fd=within)
-    try:
-        os.fchmod(handle, mode)
-    finally:
-        os.close(handle)
-
-
 def stamp(status: os.stat_result) -> Stamp:
     """Take the part of a status that changes when content does."""
     return Stamp(status.st_ino, status.st_size, status.st_mtime_ns)
@@ -167,7 +165,7 @@ def is_there(name: str, within: int) -> bool:
     return True
 
 
-def hollow(path: str, name: str, within: int) -> list[str] | None:
+def empty_folders(path: str, name: str, within: int) -> list[str] | None:
     """Return a folder's path and those of all folders in it, None if anything else is in it.
 
     git does not see such folders. One that cannot be read may hold something.
@@ -180,13 +178,24 @@ def hollow(path: str, name: str, within: int) -> list[str] | None:
             for entry in entries(handle):
                 if not entry.is_dir(follow_symlinks=False):
                     return None
-                below = hollow(f"{path}/{entry.name}", entry.name, handle)
+                below = empty_folders(f"{path}/{entry.name}", entry.name, handle)
                 if below is None:
                     return None
                 found += below
     except OSError:
         return None
     return found
+
+
+def remove_if_empty(name: str, within: int) -> bool:
+    """Delete a folder and tell so, unless something is left in it."""
+    try:
+        os.rmdir(name, dir_fd=within)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        return False
+    return True
 
 
 def remove_tree(name: str, within: int) -> None:

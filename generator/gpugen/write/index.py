@@ -1,39 +1,51 @@
-"""The index of a rendered cluster: which files gpugen wrote there, and from what."""
+"""The index of a rendered cluster: lines of SHA-256 and path that answer "may I overwrite this?".
+
+One file for the cluster and one for each pool, so that branches that change two pools never touch
+the same one. Whatever git leaves of them is read: markers, both sides of a conflict, old lines.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
-from json.encoder import encode_basestring_ascii as quoted
-from typing import Any, NamedTuple
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import NamedTuple
 
+from gpugen import __version__
 from gpugen.errors import GpugenError
+from gpugen.model.tree import Tree
 from gpugen.write import files
 
-INDEX = ".gpugen.json"
-VERSION = 1
-LARGEST = 16 * 1024 * 1024  # bytes; of 500 pools it has one
+FOLDER = ".gpugen-index"
+INDEX = f"{FOLDER}/cluster"
+FORMER = ".gpugen.json"  # the one index of gpugen 0.1 before its first release: read, then removed
+LARGEST = 16 * 1024 * 1024  # bytes of all index files together; of 500 pools they have one
 
+_HEAD = "# SHA-256 and path of each file that gpugen wrote here and may overwrite\n"
+_NAME = re.compile(r"cluster|pool-[a-z0-9][a-z0-9-]{0,62}")
+_LINE = re.compile(r"^([0-9a-f]{64}) (.+)$", re.MULTILINE)
+_HASH = re.compile(r"[0-9a-f]{64}")
+_WRITER = re.compile(r"^gpugen ([0-9][0-9a-z.]{0,40})$", re.MULTILINE)
+_VERSION = re.compile(
+    r"([0-9]{1,9}(?:\.[0-9]{1,9}){0,3})(?:\.?(dev|a|b|rc|post)([0-9]{1,9}))?(?:\.dev[0-9]{1,9})?"
+)
+_PHASES = ("dev", "a", "b", "rc", None, "post")
 _FORBIDDEN = frozenset(("", ".", "..", ".git"))  # steps of a path, in lower case
 _DEEPEST, _LONGEST = 32, 256  # steps of a path, characters of a step; no rendered path comes near
 
 
 class Index(NamedTuple):
-    """What ``.gpugen.json`` says. files: path -> SHA-256; inputs: digest of all that was read."""
+    """What the index files of one folder say. files: path -> the hashes under which it is ours.
 
-    spec: str
-    inputs: str
-    files: Mapping[str, str]
+    version: of the newest gpugen that wrote here, empty where no line says. texts: the index files
+    as they stand, by path.
+    """
 
-    def to_bytes(self) -> bytes:
-        """Return the one spelling of this index: sorted, a line for each file."""
-        rows = ",\n".join(f'    {quoted(p)}: "{self.files[p]}"' for p in sorted(self.files))
-        files = f"{{\n{rows}\n  }}" if rows else "{}"
-        return (
-            f'{{\n  "files": {files},\n  "inputs": {quoted(self.inputs)},\n'
-            f'  "spec": {quoted(self.spec)},\n  "version": {VERSION}\n}}\n'
-        ).encode()
+    files: Mapping[str, Collection[str]]
+    version: str
+    texts: Mapping[str, bytes]
 
 
 def sha256(content: bytes) -> str:
@@ -41,83 +53,108 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def parse(text: bytes) -> Index | None:
-    """Read an index as hostile input; None where it is torn or claims what no index can.
+def line(path: str, content: bytes) -> str:
+    """Return the line of one file."""
+    return f"{sha256(content)} {path}\n"
 
-    Raises GpugenError: a newer gpugen wrote it.
+
+def is_index(path: str) -> bool:
+    """Tell whether a path of a cluster's folder is a file of the index, today's or the former."""
+    folder, _, name = path.rpartition("/")
+    return path == FORMER or (folder == FOLDER and _NAME.fullmatch(name) is not None)
+
+
+def texts_for(tree: Tree, before: Index) -> dict[str, bytes]:
+    """Return the index files of a tree, by path.
+
+    The version that they name stays as it is for as long as no file of the cluster changes.
     """
-    data = _load(text)
-    if not isinstance(data, dict):
-        return None
-    version = data.get("version")
-    if type(version) is not int:
-        return None
-    if version > VERSION:
+    lines: dict[str, list[str]] = {INDEX: []}
+    hashes = {}
+    for path, content in tree:
+        pool = tree.pool_of(path)
+        home = f"{FOLDER}/pool-{pool}" if pool else INDEX
+        lines.setdefault(home, []).append(line(path, content))
+        hashes[path] = lines[home][-1][:64]
+    is_same = hashes == {path: next(iter(known)) for path, known in before.files.items()}
+    version = before.version if is_same and before.version else __version__
+    lines[INDEX].insert(0, f"gpugen {version}\n")
+    return {path: "".join((_HEAD, *rows)).encode() for path, rows in lines.items()}
+
+
+def read(root: int) -> Index:
+    """Read the index files of an open folder as hostile input; lines that are none say nothing.
+
+    Raises GpugenError: a newer gpugen wrote there.
+    """
+    texts = dict(_texts(root))
+    known: dict[str, list[str]] = {}
+    versions = []
+    for path, content in texts.items():
+        found = _former(content) if path == FORMER else _lines(content.decode(errors="ignore"))
+        for hash_, name in found:
+            if _is_path(name):
+                known.setdefault(name, []).append(hash_)
+        versions += _WRITER.findall(content.decode(errors="ignore"))
+    version = max((one for one in versions if _order(one)[0]), key=_order, default="")
+    if version and _order(version) > _order(__version__):
         raise GpugenError(
-            f"{INDEX} has version {version}, this gpugen knows {VERSION}",
-            "render with the newer gpugen that wrote it",
+            f"a newer gpugen, {version}, wrote this; {__version__} would take back what it changed",
+            f"install gpugen {version} or newer",
         )
-    spec, inputs, listed = data.get("spec"), data.get("inputs"), data.get("files")
-    if version != VERSION or not isinstance(spec, str) or not isinstance(inputs, str):
-        return None
-    if not isinstance(listed, dict) or not _is_text(spec, inputs):
-        return None
-    if listed and not (_are_paths(listed) and _are_hashes(listed.values())):
-        return None
-    return Index(spec, inputs, listed)
+    return Index(known, version, texts)
 
 
-def index_of(root: int) -> tuple[Index | None, bytes | None]:
-    """Return the index of an open folder and its bytes; None for what is not there or torn.
+def _texts(root: int) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of the index files; what is no regular file is none."""
+    left = LARGEST
+    with suppress(OSError):
+        if found := files.read(FORMER, root, left):
+            yield FORMER, found[0]
+    with suppress(OSError), files.folder(FOLDER, root) as folder:
+        for entry in files.entries(folder):
+            path = f"{FOLDER}/{entry.name}"
+            with suppress(OSError):
+                if is_index(path) and (found := files.read(entry.name, folder, left)):
+                    left -= len(found[0])
+                    yield path, found[0]
 
-    Raises GpugenError: a newer gpugen wrote it.
-    """
+
+def _lines(text: str) -> Iterable[tuple[str, str]]:
+    return _LINE.findall(text)
+
+
+def _former(content: bytes) -> Iterator[tuple[str, str]]:
+    """Yield what the JSON of an older gpugen lists; nothing where it is torn."""
     try:
-        found = files.read(INDEX, root, LARGEST)
-    except OSError:
-        return None, None
-    return (parse(found[0]), found[0]) if found else (None, None)
-
-
-def parse_journal(text: bytes) -> dict[str, list[str]]:
-    """Read a journal (path -> hashes that are ours) as hostile input; empty where it is torn."""
-    data = _load(text)
-    if not isinstance(data, dict) or not data or not _are_paths(data):
-        return {}
-    if not all(isinstance(hashes, list) for hashes in data.values()):
-        return {}
-    return data if _are_hashes([one for hashes in data.values() for one in hashes]) else {}
-
-
-def _load(text: bytes) -> Any:
-    try:
-        return json.loads(text.decode())
+        data = json.loads(content.decode())
     except (ValueError, RecursionError):
-        return None
+        return
+    listed = data.get("files") if isinstance(data, dict) else None
+    for path, hash_ in listed.items() if isinstance(listed, dict) else ():
+        if isinstance(hash_, str) and _HASH.fullmatch(hash_):
+            yield hash_, path
 
 
-def _is_text(*values: str) -> bool:
-    return all(value.isprintable() for value in values)
-
-
-def _are_hashes(values: Collection[object]) -> bool:
-    texts = [value for value in values if isinstance(value, str) and len(value) == 64]
-    joined = "".join(texts)
-    if len(texts) != len(values) or not joined.isascii():
-        return False
-    return not joined.encode().translate(None, b"0123456789abcdef")
-
-
-def _are_paths(listed: Mapping[str, object]) -> bool:
-    """Judge all paths at once: each relative and normalised, none a file and a folder."""
-    text = "/".join(listed)
-    steps = text.lower().split("/")
+def _is_path(path: str) -> bool:
+    """Tell whether a line's path can be one of ours: relative, normalised, none of the index."""
+    steps = path.lower().split("/")
     return (
-        text.isprintable()
-        and "\\" not in text
+        path.isprintable()
+        and "\\" not in path
         and _FORBIDDEN.isdisjoint(steps)
+        and len(steps) <= _DEEPEST
         and max(map(len, steps)) < _LONGEST
-        and max(path.count("/") for path in listed) < _DEEPEST
-        and INDEX not in listed
-        and files.folders_of(listed).isdisjoint(listed)
+        and steps[0] not in (FOLDER, FORMER)
     )
+
+
+def _order(version: str) -> tuple[tuple[int, ...], int, int]:
+    """Return what versions of gpugen sort by; empty numbers for what is no version."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return (), 0, 0
+    numbers = [int(part) for part in found[1].split(".")]
+    while len(numbers) > 1 and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers), _PHASES.index(found[2]), int(found[3] or 0)

@@ -1,6 +1,6 @@
 """The right to write below one ``out/`` folder, and the private folder that goes with it.
 
-``out/.gpugen/`` holds lock, staging and journals: on the file system of the clusters, never moved,
+``out/.gpugen/`` holds lock and staging: on the file system of the clusters, never moved,
 and hidden from git by a ``.gitignore`` of its own should a killed run leave it behind. The lock is
 advisory on an open file, so it dies with its process; whoever holds it last removes the file.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from gpugen.errors import GpugenError
-from gpugen.write import files, journal
+from gpugen.write import files
 from gpugen.write.signals import held
 
 STATE = ".gpugen"
@@ -134,7 +134,6 @@ class Lock:
             files.create(".gitignore", IGNORED, self.state)
         with suppress(FileNotFoundError):
             files.remove_tree(STAGE, self.state)
-        journal.drop_needless(self.out, self.state)
 
     def _holder(self) -> str:
         with suppress(OSError, ValueError), files.folder(self.place) as state:
@@ -147,9 +146,7 @@ class Lock:
     def _release(self) -> None:
         self.clear_stage()
         with suppress(OSError):
-            os.rmdir(journal.JOURNALS, dir_fd=self.state)
-        with suppress(OSError):
-            if {journal.JOURNALS, STAGE}.isdisjoint(e.name for e in files.entries(self.state)):
+            if STAGE not in {entry.name for entry in files.entries(self.state)}:
                 os.unlink(".gitignore", dir_fd=self.state)
             os.unlink("lock", dir_fd=self.state)
             os.rmdir(STATE, dir_fd=self.out)

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from gpugen.write import files, journal
-from gpugen.write.index import INDEX
+from gpugen.write import files
+from gpugen.write.index import FOLDER, FORMER
 from gpugen.write.lock import IGNORED, STAGE, STATE
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*\Z")  # of a cluster; stands in commands to paste
-_OF_STATE = frozenset(("lock", STAGE, journal.JOURNALS))
+_OF_STATE = frozenset(("lock", STAGE))
 
 
 class Surroundings(NamedTuple):
@@ -35,19 +35,19 @@ def look_around(above: int, clusters: Collection[str]) -> Surroundings:
         elif name not in clusters:
             if _NAME.match(name) and _has_index(name, above):
                 orphans.append(name)
-            elif files.hollow(name, name, above) is None:
+            elif files.empty_folders(name, name, above) is None:
                 foreign.append(f"{name}/")
     return Surroundings(tuple(orphans), tuple(foreign))
 
 
 def _has_index(name: str, above: int) -> bool:
     with suppress(OSError), files.folder(name, above) as root:
-        return files.is_there(INDEX, root)
+        return files.is_there(FOLDER, root) or files.is_there(FORMER, root)
     return False
 
 
 def _in_state(above: int) -> Iterator[str]:
-    """Yield what no run of ours leaves in the folder of lock, staging and journals."""
+    """Yield what no run of ours leaves in the folder of lock and staging."""
     try:
         with files.folder(STATE, above) as state:
             for entry in files.entries(state):

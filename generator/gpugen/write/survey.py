@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple
 
-from gpugen.write import files
+from gpugen.errors import NotOursError
+from gpugen.model import NOTHING
+from gpugen.model.tree import Tree
+from gpugen.write import conflicts, files, index
 from gpugen.write.files import Stamp
-from gpugen.write.index import INDEX, sha256
+from gpugen.write.index import FOLDER, Index, is_index, sha256
+
+_NO_INDEX = Index(NOTHING, "", NOTHING)
 
 
 class Kind(StrEnum):
@@ -37,87 +45,110 @@ class Change(NamedTuple):
 class Survey:
     """All differences of one folder, sorted into what a commit has to do about them.
 
-    blocked: stop the run unless it is forced; solid: stop it even then; put: to be written;
-    clear: to be taken away; spare: folders that no wanted file needs; modes: path -> permissions to
-    be put right; stamps: of what is replaced; index: what happens to the index, if anything.
+    wanted: path -> content of what shall stand there, the index files among it; index: what they
+    say now. refused: stops the run unless it is forced; immovable: even then. spare_folders: those
+    that no wanted file needs. stamps: of what is replaced or deleted.
     """
 
+    wanted: Mapping[str, bytes]
+    index: Index = _NO_INDEX
     changes: list[Change] = field(default_factory=list)
-    blocked: list[Change] = field(default_factory=list)
-    solid: list[Change] = field(default_factory=list)
-    put: list[str] = field(default_factory=list)
-    clear: list[str] = field(default_factory=list)
-    spare: list[str] = field(default_factory=list)
-    modes: dict[str, int] = field(default_factory=dict)
+    refused: list[Change] = field(default_factory=list)
+    immovable: list[Change] = field(default_factory=list)
+    write: list[str] = field(default_factory=list)
+    delete: list[str] = field(default_factory=list)
+    spare_folders: list[str] = field(default_factory=list)
     stamps: dict[str, Stamp] = field(default_factory=dict)
-    index: Kind | None = None
-    is_fresh: bool = False
+    is_new: bool = True
 
     @property
     def is_clean(self) -> bool:
         """Whether a commit would have nothing to do."""
-        return not (self.put or self.clear or self.modes or self.index)
+        return not (self.write or self.delete)
 
 
-def survey_new(wanted: Mapping[str, bytes]) -> Survey:
-    """Return the survey of a folder that does not exist."""
-    paths = sorted(wanted)
-    changes = [Change(path, Kind.ADDED) for path in (*paths, INDEX)]
-    return Survey(sorted(changes), put=paths, index=Kind.ADDED, is_fresh=True)
+@contextmanager
+def cluster_folder(out: Path, cluster: str) -> Iterator[int | None]:
+    """Hold ``out/<cluster>`` open; None where it does not exist.
 
-
-def survey_folder(
-    handle: int, wanted: Mapping[str, bytes], owned: Mapping[str, Collection[str]]
-) -> Survey:
-    """Compare an open folder with the files wanted there. ``index`` is left to the caller.
-
-    owned: path -> the hashes under which its content is ours. Raises OSError: unreadable folder.
+    Raises NotOursError: a link or a file stands there or at ``out``. OSError: unreadable.
     """
-    walk = _Walk(wanted, owned)
-    walk.visit(handle, "")
-    for path in sorted(walk.wanted.keys() - walk.seen):
-        walk.note(path, Kind.MISSING if path in owned else Kind.ADDED)
-        walk.survey.put.append(path)
-    survey = walk.survey
-    survey.is_fresh = not walk.has_entries
-    survey.changes.sort()
-    for paths in (survey.put, survey.clear, survey.spare):
-        paths.sort()
-    return survey
+    if "/" in cluster or cluster.startswith(".") or not cluster:
+        raise ValueError(f"{cluster!r} cannot name a folder of out/")
+    handle = -1
+    try:
+        with files.folder(str(out)) as above:
+            handle = files.open_folder(cluster, above)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+            raise
+        raise NotOursError(
+            f"{out}/{cluster} cannot be used: it or {out} is a link or no folder",
+            "remove it, or name another folder by --out; links are not followed",
+        ) from error
+    try:
+        yield handle if handle >= 0 else None
+    finally:
+        if handle >= 0:
+            os.close(handle)
+
+
+def look(tree: Tree | None, out: Path, cluster: str) -> Survey:
+    """Survey a cluster's folder against a tree; without one not even the index shall stay.
+
+    Raises OSError: unreadable folder.
+    """
+    with cluster_folder(out, cluster) as root:
+        before = _NO_INDEX if root is None else index.read(root)
+        wanted = {} if tree is None else dict(tree) | index.texts_for(tree, before)
+        walk = _Walk(Survey(wanted, before))
+        if root is not None:
+            walk.visit(root, "")
+        return walk.finish()
 
 
 class _Walk:
     """The walk through one folder, and what it has met so far."""
 
-    def __init__(self, wanted: Mapping[str, bytes], owned: Mapping[str, Collection[str]]) -> None:
-        self.wanted = wanted
-        self.owned = owned
-        self.needed = files.folders_of(wanted)
-        self.folders = self.needed | files.folders_of(owned)
-        self.survey = Survey()
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey
+        self.wanted = survey.wanted
+        self.known = survey.index.files
+        self.needed = files.folders_of(self.wanted)
+        self.folders = self.needed | files.folders_of(self.known) | {FOLDER}
         self.seen: set[str] = set()
-        self.has_entries = False
 
-    def note(self, path: str, kind: Kind, *, blocks: bool = False) -> None:
-        change = Change(path, kind)
-        self.survey.changes.append(change)
-        if blocks:
-            self.survey.blocked.append(change)
+    def finish(self) -> Survey:
+        """Add what was not met, and return everything in order."""
+        survey = self.survey
+        for path in self.wanted.keys() - self.seen:
+            self._note(path, Kind.MISSING if path in self.known else Kind.ADDED)
+            survey.write.append(path)
+        for found in (survey.changes, survey.write, survey.delete):
+            found.sort()
+        return survey
 
     def visit(self, handle: int, prefix: str) -> None:
-        """Judge every entry of a folder; prefix is its path with a slash at the end."""
+        """Examine every entry of a folder; prefix is its path with a slash at the end."""
         for entry in files.entries(handle):
-            self.has_entries = True
+            self.survey.is_new = False
             path = prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
                 self._visit_folder(entry, handle, path)
-            elif self._is_file_place(path) and entry.is_file(follow_symlinks=False):
+            elif path in self.wanted or path in self.known or is_index(path):
                 self._visit_file(entry, handle, path)
+            elif path in self.needed:
+                self._take_over(entry, path, Kind.FOREIGN)
             else:
-                self._visit_other(entry, path)
+                self._note(path, Kind.FOREIGN)
 
-    def _is_file_place(self, path: str) -> bool:
-        return path in self.owned or path not in self.needed
+    def _note(self, path: str, kind: Kind, *, is_refused: bool = False) -> None:
+        change = Change(path, kind)
+        self.survey.changes.append(change)
+        if is_refused:
+            self.survey.refused.append(change)
 
     def _visit_folder(self, entry: os.DirEntry[str], handle: int, path: str) -> None:
         before = len(self.survey.changes)
@@ -125,78 +156,61 @@ class _Walk:
             with files.folder(entry.name, handle) as inner:
                 self.visit(inner, path + "/")
             if path not in self.needed:
-                self.survey.spare.append(path)
-        elif (hollow := files.hollow(path, entry.name, handle)) is not None:
-            if path in self.wanted or path == INDEX:
-                self.survey.spare += hollow
+                self.survey.spare_folders.append(path)
+        elif (empty := files.empty_folders(path, entry.name, handle)) is not None:
+            if path in self.wanted:
+                self.survey.spare_folders += empty
         else:
-            listed = path in self.owned and path not in self.wanted
-            self.note(path + "/", Kind.FOREIGN, blocks=listed)
-        if path in self.wanted or path == INDEX:
+            is_listed = path in self.known and path not in self.wanted
+            self._note(path + "/", Kind.FOREIGN, is_refused=is_listed)
+        if path in self.wanted:
             below = self.survey.changes[before:]
-            self.survey.solid += [c for c in below if c.kind is Kind.FOREIGN]
+            self.survey.immovable += [c for c in below if c.kind is Kind.FOREIGN]
 
     def _visit_file(self, entry: os.DirEntry[str], handle: int, path: str) -> None:
-        if path == INDEX:
-            return
-        if path not in self.wanted and path not in self.owned:
-            self.note(path, Kind.FOREIGN)
+        """Examine what stands where a file of ours belongs or belonged."""
+        kind = Kind.EDITED if path in self.known and path not in self.needed else Kind.FOREIGN
+        if not entry.is_file(follow_symlinks=False):
+            is_link = entry.is_symlink()
+            self._take_over(entry, path, Kind.REPLACED_BY_LINK if is_link else kind)
             return
         found = self._read(entry, handle)
-        if found is None:
-            self._take_over(entry, path, Kind.EDITED if path in self.owned else Kind.FOREIGN)
+        if found is None and not is_index(path):
+            self._take_over(entry, path, kind)
             return
-        content, status = found
-        self.survey.stamps[path] = files.stamp(status)
-        if self.wanted.get(path) == content:
-            self._keep(path, status)
+        content, mode = found or (b"", 0)
+        if found is None or content != self.wanted.get(path):
+            is_ours = is_index(path) or self._is_ours(path, content)
+            ours = Kind.CHANGED if path in self.wanted else Kind.DELETED
+            self._take_over(entry, path, ours if is_ours else kind, is_refused=not is_ours)
+        elif mode & files.WRONG_BITS:
+            self._take_over(entry, path, Kind.MODE, is_refused=False)
         else:
-            self._replace(path, content)
+            self.seen.add(path)
 
     @staticmethod
-    def _read(entry: os.DirEntry[str], handle: int) -> tuple[bytes, os.stat_result] | None:
-        try:
-            return files.read(entry.name, handle)
-        except PermissionError:
-            return None
+    def _read(entry: os.DirEntry[str], handle: int) -> tuple[bytes, int] | None:
+        with suppress(PermissionError):
+            if found := files.read(entry.name, handle):
+                return found[0], found[1].st_mode
+        return None
 
-    def _keep(self, path: str, status: os.stat_result) -> None:
-        self.seen.add(path)
-        if status.st_mode & files.WRONG_BITS:
-            self.note(path, Kind.MODE)
-            self.survey.modes[path] = status.st_mode & 0o7777
+    def _is_ours(self, path: str, content: bytes) -> bool:
+        """Tell whether gpugen wrote this, or git put it together from what gpugen wrote."""
+        hashes = self.known.get(path, ())
+        if sha256(content) in hashes:
+            return True
+        sides = conflicts.sides(content)
+        return bool(sides) and all(sha256(side) in hashes for side in sides)
 
-    def _replace(self, path: str, content: bytes) -> None:
-        is_ours = sha256(content) in self.owned.get(path, ())
-        if path in self.wanted:
-            self.seen.add(path)
-            self.survey.put.append(path)
-            kind = Kind.CHANGED
-        else:
-            self.survey.clear.append(path)
-            kind = Kind.DELETED
-        if not is_ours:
-            kind = Kind.EDITED if path in self.owned else Kind.FOREIGN
-        self.note(path, kind, blocks=not is_ours)
-
-    def _visit_other(self, entry: os.DirEntry[str], path: str) -> None:
-        """Judge what is no folder and no file, or a file where a folder is needed."""
-        is_link = entry.is_symlink()
-        kind = Kind.REPLACED_BY_LINK if is_link else Kind.FOREIGN
-        if path == INDEX:
-            self.note(path, kind, blocks=True)
-        elif path in self.wanted or path in self.owned or path in self.needed:
-            if path in self.owned and not is_link and path not in self.needed:
-                kind = Kind.EDITED
-            self._take_over(entry, path, kind)
-        else:
-            self.note(path, kind if not is_link else Kind.FOREIGN)
-
-    def _take_over(self, entry: os.DirEntry[str], path: str, kind: Kind) -> None:
-        self.note(path, kind, blocks=True)
+    def _take_over(
+        self, entry: os.DirEntry[str], path: str, kind: Kind, *, is_refused: bool = True
+    ) -> None:
+        """Let what stands there be replaced or deleted."""
+        self._note(path, kind, is_refused=is_refused)
         self.survey.stamps[path] = files.stamp(entry.stat(follow_symlinks=False))
         if path in self.wanted:
             self.seen.add(path)
-            self.survey.put.append(path)
+            self.survey.write.append(path)
         else:
-            self.survey.clear.append(path)
+            self.survey.delete.append(path)

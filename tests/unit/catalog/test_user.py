@@ -58,7 +58,6 @@ def places(findings: list[Finding]) -> list[tuple[str, int, int]]:
 def test_a_repository_without_a_catalogue_has_ours(tmp_path: Path) -> None:
     own = Catalog(tmp_path / "catalog")
     assert own.findings() == []
-    assert own.user_digest() == ""
     assert own.gpu("t4") == Catalog().gpu("t4")
 
 
@@ -96,18 +95,6 @@ def test_near_ids_include_the_users(tmp_path: Path) -> None:
     with pytest.raises(UnknownRow) as unknown:
         own.gpu("our-bord")
     assert unknown.value.close == ("our-board",)
-
-
-def test_the_digest_follows_every_byte_and_name(tmp_path: Path) -> None:
-    def digest(name: str, text: str) -> str:
-        folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
-        folder.mkdir()
-        return catalog(folder, **{name: text}).user_digest()
-
-    row = f"gpus:\n  ours:{BOARD}"
-    assert digest("a_yaml", row) == digest("a_yaml", row)
-    different = [digest("a_yaml", row), digest("b_yaml", row), digest("a_yaml", row + "#\n")]
-    assert len({*different, ""}) == 4
 
 
 WRONG = {

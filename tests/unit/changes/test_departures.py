@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gpugen import write as stage
 from gpugen.changes.inventories import Inventory, read
 from gpugen.changes.limits import FILE, limit
 from support.commands import gpugen
@@ -121,8 +122,8 @@ def test_the_last_removal_survives_until_the_hosts_are_clean(root: Path) -> None
     assert "ansible/ stays" in answer.err
     assert "--prune --hosts-clean lab" in answer.err
     assert snapshot(root / "out/lab/ansible") == before
-    assert sorted(p.name for p in (root / "out/lab").iterdir()) == [".gpugen.json", "ansible"]
-    listed = json.loads((root / "out/lab/.gpugen.json").read_text())["files"]
+    assert sorted(p.name for p in (root / "out/lab").iterdir()) == [".gpugen-index", "ansible"]
+    listed = stage.listed(root / "out", "lab")
     assert set(listed) == {f"ansible/{p}" for p, it in before.items() if isinstance(it, bytes)}
     again = gpugen("render", "--prune", cwd=root)
     assert (again.code, "lab: unchanged; ansible/ stays" in again.err) == (0, True)

@@ -131,7 +131,7 @@ def test_no_comparison_of_clusters_expands_them(case: str, command: str, tmp_pat
 
 @pytest.mark.parametrize("size", [60 << 20, 300 << 20])
 def test_a_huge_index_is_no_index(size: int, tmp_path: Path) -> None:
-    put(tmp_path, {SPEC: pools(1), "out/minimal/.gpugen.json": size})
+    put(tmp_path, {SPEC: pools(1), "out/minimal/.gpugen-index/cluster": size})
     done = bounded.run(["render", "--check"], tmp_path, most_calls=MOST_CALLS)
     assert done.returncode == 3, done.stderr[-3000:]
 

@@ -10,7 +10,6 @@ from gpugen.errors import NotOursError
 from gpugen.write import INDEX, compare
 from support.trees import (
     FIRST,
-    INPUTS,
     SECOND,
     is_current,
     kinds,
@@ -33,13 +32,13 @@ def test_foreign_files_beside_ours_are_reported_and_left_alone(out: Path) -> Non
     (out / "lab/vendor/deep/x").write_text("mine")
     (out / "lab/empty").mkdir()
     reported = {"waves/10/notes": "foreign", "vendor/": "foreign"}
-    assert kinds(compare(tree_of(FIRST), out, "lab", INPUTS)) == reported
+    assert kinds(compare(tree_of(FIRST), out, "lab")) == reported
     assert render(FIRST, out) == []
-    assert not is_current(out, "lab", INPUTS)
+    assert not is_current(FIRST, out)
     assert "notes" not in str(render(SECOND, out))
     assert (out / "lab/waves/10/notes").read_text() == "mine"
     left = {"waves/10/": "foreign", "vendor/": "foreign"}
-    assert kinds(compare(tree_of(SECOND), out, "lab", INPUTS)) == left
+    assert kinds(compare(tree_of(SECOND), out, "lab")) == left
 
 
 def test_kinds_of_difference(out: Path) -> None:
@@ -52,7 +51,7 @@ def test_kinds_of_difference(out: Path) -> None:
     (lab / "roles/gpu/main.yml").write_text("edited")
     wanted = {**FIRST, "gone": "1", "run": "2", "link": "4", "new": "5", "site.yml": "6"}
     before = snapshot(out), stamps(out)
-    assert kinds(compare(tree_of(wanted), out, "lab", INPUTS)) == {
+    assert kinds(compare(tree_of(wanted), out, "lab")) == {
         INDEX: "changed", "gone": "missing", "run": "mode", "link": "replaced-by-link",
         "roles/gpu/main.yml": "edited", "new": "added", "site.yml": "changed", "old": "deleted",
     }  # fmt: skip
@@ -63,10 +62,10 @@ def test_missing_file_and_wrong_mode_are_repaired(out: Path) -> None:
     render(FIRST, out)
     (out / "lab/site.yml").unlink()
     (out / "lab/roles/gpu/main.yml").chmod(0o755)
-    assert not is_current(out, "lab", INPUTS)
+    assert not is_current(FIRST, out)
     assert kinds(render(FIRST, out)) == {"site.yml": "missing", "roles/gpu/main.yml": "mode"}
     assert (out / "lab/roles/gpu/main.yml").stat().st_mode & 0o777 == 0o644
-    assert is_current(out, "lab", INPUTS)
+    assert is_current(FIRST, out)
 
 
 def test_at_most_ten_paths_are_named_and_controls_are_escaped(out: Path) -> None:
@@ -101,7 +100,7 @@ def test_index_torn_at_any_byte_loses_nothing(out: Path) -> None:
     (out / "lab/site.yml").write_text("mine")
     for length in range(len(whole) - 1):
         index.write_bytes(whole[:length])
-        with pytest.raises(NotOursError, match=r"site\.yml \(foreign\)"):
+        with pytest.raises(NotOursError, match=r"site\.yml \((foreign|edited)\)"):
             render(content, out)
     index.unlink()
     with pytest.raises(NotOursError):
@@ -121,14 +120,67 @@ def test_older_index_swapped_in_loses_nothing(out: Path) -> None:
     assert kinds(render(SECOND, out)) == {INDEX: "changed"}
 
 
-@pytest.mark.parametrize("conflicted", [1, 2, 4])
-def test_merge_conflicts_stop_the_run_and_are_resolved_by_force(out: Path, conflicted: int) -> None:
+def conflicted(ours: str, theirs: str, base: str | None = None) -> str:
+    """Return a file as git leaves it, with the base in the styles diff3 and zdiff3."""
+    between = "" if base is None else f"||||||| 1234567\n{base}"
+    return f"first\n<<<<<<< HEAD\n{ours}{between}=======\n{theirs}>>>>>>> topic\nlast\n"
+
+
+def merged(out: Path, text: str) -> None:
+    """Let two branches have rendered two texts, and git have left this one, and both's lines."""
+    indexes = []
+    for content in (f"first\n{side}last\n" for side in ("ours\n", "theirs\n")):
+        render({"a": content}, out)
+        indexes.append((out / "lab" / INDEX).read_text())
+    ours, theirs = (text.splitlines(keepends=True)[-1] for text in indexes)
+    head = indexes[0].removesuffix(ours)
+    lines = f"{head}<<<<<<< HEAD\n{ours}=======\n{theirs}>>>>>>> topic\n"
+    (out / "lab" / INDEX).write_text(lines)
+    (out / "lab/a").write_text(text)
+
+
+@pytest.mark.parametrize(
+    "base", [None, "base\n", "", "<<<<<<<<< a\nx\n=========\ny\n>>>>>>>>> b\n"]
+)
+@pytest.mark.parametrize("wanted", [{"a": "new\n"}, {"b": "new\n"}], ids=["changed", "deleted"])
+def test_what_git_left_of_two_renders_is_ours(out: Path, wanted: dict[str, str], base: str) -> None:
+    merged(out, conflicted("ours\n", "theirs\n", base))
+    render(wanted, out)
+    assert is_current(wanted, out)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        conflicted("mine\n", "theirs\n"),
+        conflicted("ours\n", "mine\n"),
+        conflicted("ours\n", "theirs\n").replace("last", "mine"),
+        conflicted("ours\n", "theirs\n").replace("=======\n", ""),
+        conflicted("ours\n", "theirs\n").replace(">>>>>>> topic\n", ""),
+        conflicted("ours\n", "theirs\n") + "=======\n",
+        conflicted("ours\n", "theirs\n") + "<<<<<<< HEAD\n",
+        conflicted("<<<<<<< HEAD\n", "theirs\n"),
+        conflicted("ours\n", "theirs\n", "base\n||||||| 1\n"),
+        "first\nours\ntheirs\nlast\n",
+        "mine\n",
+    ],
+)
+def test_an_edit_in_a_conflict_is_an_edit(out: Path, text: str) -> None:
+    merged(out, text)
+    before = snapshot(out)
+    with pytest.raises(NotOursError, match=r"a \(edited\)"):
+        render({"a": "new\n"}, out)
+    assert snapshot(out) == before
+    render({"a": "new\n"}, out, overwrite=["a"])
+    assert is_current({"a": "new\n"}, out)
+
+
+def test_only_what_is_named_is_overwritten(out: Path) -> None:
     render(FIRST, out)
-    clean = snapshot(out)
-    for path in [*FIRST, INDEX][:conflicted]:
-        text = (out / "lab" / path).read_text()
-        (out / "lab" / path).write_text(f"<<<<<<< a\n{text}=======\n{text}>>>>>>> b\n")
-    with pytest.raises(NotOursError, match=r"site\.yml"):
-        render(FIRST, out)
-    render(FIRST, out, force=True)
-    assert snapshot(out) == clean
+    for path in FIRST:
+        (out / "lab" / path).write_text("mine\n")
+    named = list(FIRST)[:2]
+    with pytest.raises(NotOursError, match=f": {list(FIRST)[2]} \\(edited\\);"):
+        render(FIRST, out, overwrite=named)
+    (out / "lab" / list(FIRST)[2]).write_text(FIRST[list(FIRST)[2]])
+    assert set(kinds(render(FIRST, out, overwrite=named))) == set(named)

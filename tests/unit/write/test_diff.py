@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpugen.errors import NotOursError
-from gpugen.write import compare, diff
-from support.trees import FIRST, INPUTS, SECOND, render, snapshot, stamps, tree_of
+from gpugen.write import INDEX, compare, diff
+from support.trees import FIRST, SECOND, render, snapshot, stamps, tree_of
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_diff_applied_gives_the_new_tree(out: Path) -> None:
     )  # fmt: skip
     render(new, out)
     wanted, got = snapshot(out / "lab"), snapshot(out.parent / "copy/lab")
-    assert wanted.pop(".gpugen.json") != got.pop(".gpugen.json")
+    assert wanted.pop(INDEX) != got.pop(INDEX)
     assert got == wanted
 
 
@@ -80,14 +80,14 @@ def test_edited_file_is_shown_against_the_tree(out: Path) -> None:
 def test_every_difference_shows(out: Path) -> None:
     render(FIRST, out)
     text = _diff(SECOND, out)
-    for change in compare(tree_of(SECOND), out, "lab", INPUTS):
-        assert change.path == ".gpugen.json" or change.path in text
+    for change in compare(tree_of(SECOND), out, "lab"):
+        assert change.path == INDEX or change.path in text
 
 
 def test_damaged_index_alone_shows(out: Path) -> None:
     render(FIRST, out)
-    (out / "lab/.gpugen.json").write_text("{")
-    assert _diff(FIRST, out) == "Only the index differs: lab/.gpugen.json (changed)\n"
+    (out / "lab" / INDEX).write_text("{")
+    assert _diff(FIRST, out) == f"Only the index differs: lab/{INDEX} (changed)\n"
 
 
 def test_link_is_refused(out: Path) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +13,7 @@ import pytest
 from support.commands import gpugen
 from support.trees import snapshot
 
-INDEX = "out/lab/.gpugen.json"
+INDEX = "out/lab/.gpugen-index/cluster"
 MODULE = "ansible/library/command.py"
 
 
@@ -27,11 +27,11 @@ def root(tmp_path: Path) -> Path:
 
 def index(root: Path, **hashes: str | None) -> None:
     """Correct the index for files that were changed; None takes one out."""
-    path = root / INDEX
-    data = json.loads(path.read_text())
-    data["files"].update(hashes)
-    data["files"] = {name: value for name, value in sorted(data["files"].items()) if value}
-    path.write_text(json.dumps(data, indent=2) + "\n")
+    for path in (root / INDEX).parent.iterdir():
+        kept = [line for line in path.read_text().splitlines() if line[65:] not in hashes]
+        path.write_text("\n".join(kept) + "\n")
+    with (root / INDEX).open("a") as file:
+        file.writelines(f"{value} {name}\n" for name, value in hashes.items() if value)
 
 
 def put(root: Path, name: str, text: bytes, listed: bool = True) -> None:
@@ -68,7 +68,17 @@ def other_hashes_alone(root: Path) -> None:
     index(root, **{"ansible/site.yml": "0" * 64})
 
 
+def another_version_alone(root: Path) -> None:
+    path = root / INDEX
+    path.write_text(re.sub(r"\ngpugen .*", "\ngpugen 0.0.1", path.read_text()))
+
+
+def an_index_in_pieces(root: Path) -> None:
+    (root / "out/lab/.gpugen-index/pool-more").write_bytes((root / INDEX).read_bytes())
+
+
 FORGED = [
+    an_index_in_pieces,
     an_edited_play,
     an_edited_object,
     a_planted_module,
@@ -80,7 +90,7 @@ FORGED = [
 
 @pytest.mark.parametrize("forge", FORGED, ids=lambda f: f.__name__)
 def test_a_forged_tree_is_rendered_anew(forge: Callable[[Path], None], root: Path) -> None:
-    """The hashes in the index are right, the inputs are those of the spec; the bytes decide."""
+    """The hashes in the index are right; the bytes decide."""
     before = snapshot(root / "out")
     forge(root)
     if forge is not other_hashes_alone:
@@ -151,7 +161,8 @@ def a_link_for_the_folder_of_locks(root: Path) -> str:
 def an_index_under_a_name_that_no_cluster_has(root: Path) -> str:
     name = "out/$(touch x)"
     (root / name).mkdir()
-    (root / name / ".gpugen.json").write_bytes((root / INDEX).read_bytes())
+    (root / name / ".gpugen-index").mkdir()
+    (root / name / ".gpugen-index/cluster").write_bytes((root / INDEX).read_bytes())
     return f"{name}/"
 
 

@@ -58,7 +58,7 @@ def test_orphans_are_folders_with_an_index(out: Path) -> None:
     assert orphans(out, []) == []
     render(FIRST, out)
     (out / "plain").mkdir()
-    (out / ".hidden").mkdir()
+    (out / ".hidden" / INDEX).parent.mkdir(parents=True)
     (out / ".hidden" / INDEX).write_text("")
     (out / "file").write_text("")
     (out / "link").symlink_to("lab")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from hashlib import sha256
@@ -10,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from gpugen.write import INDEX, Lock, compare, read_index, write
+from gpugen import __version__
+from gpugen.model.tree import Tree
+from gpugen.write import INDEX, Lock, compare, listed, write
 from support.trees import (
     FIRST,
-    INPUTS,
     SECOND,
-    SPEC,
     is_current,
     kinds,
     names,
@@ -35,12 +34,13 @@ def test_first_write_holds_exactly_the_tree_and_its_index(out: Path) -> None:
     changes = render(FIRST, out)
     assert kinds(changes) == dict.fromkeys((*FIRST, INDEX), "added")
     found = snapshot(out / "lab")
-    index = json.loads(found.pop(INDEX))
+    index = str(found.pop(INDEX), "utf-8").splitlines()
     assert {p: c for p, c in found.items() if isinstance(c, bytes)} == {
         path: text.encode() for path, text in FIRST.items()
     }
-    hashes = {path: sha256(text.encode()).hexdigest() for path, text in FIRST.items()}
-    assert index == {"version": 1, "spec": SPEC, "inputs": INPUTS, "files": hashes}
+    lines = [f"{sha256(FIRST[path].encode()).hexdigest()} {path}" for path in sorted(FIRST)]
+    assert index[0].startswith("# ")
+    assert index[1:] == [f"gpugen {__version__}", *lines]
     assert names(out) == ["lab"]
 
 
@@ -61,7 +61,7 @@ def test_second_write_writes_nothing_at_all(out: Path) -> None:
     before = stamps(out)
     assert render(FIRST, out) == []
     assert stamps(out) == before
-    assert is_current(out, "lab", INPUTS)
+    assert is_current(FIRST, out)
 
 
 def test_files_that_stay_the_same_are_not_touched(out: Path) -> None:
@@ -84,29 +84,13 @@ def test_files_and_folders_trade_places(out: Path) -> None:
     two = {"a/b": "1", "b": "2"}
     for content in (one, two, one):
         render(content, out)
-        assert compare(tree_of(content), out, "lab", INPUTS) == []
-
-
-def test_other_inputs_with_the_same_bytes_change_the_index_alone(out: Path) -> None:
-    render(FIRST, out)
-    assert kinds(compare(tree_of(FIRST), out, "lab", "2" * 64)) == {INDEX: "changed"}
-    assert not is_current(out, "lab", "2" * 64)
-    assert compare(tree_of(FIRST), out, "lab", None) == []
-    assert kinds(render(FIRST, out, inputs="2" * 64)) == {INDEX: "changed"}
-    assert is_current(out, "lab", "2" * 64)
-
-
-def test_moved_spec_is_noticed_where_it_is_known(out: Path) -> None:
-    render(FIRST, out)
-    tree = tree_of(FIRST)
-    assert compare(tree, out, "lab", INPUTS, spec_source=SPEC) == []
-    assert kinds(compare(tree, out, "lab", INPUTS, spec_source="x")) == {INDEX: "changed"}
+        assert compare(tree_of(content), out, "lab") == []
 
 
 def test_empty_folder_is_filled(out: Path) -> None:
     (out / "lab").mkdir(parents=True)
     render(FIRST, out)
-    assert is_current(out, "lab", INPUTS)
+    assert is_current(FIRST, out)
 
 
 def test_clusters_of_one_run_share_a_lock(out: Path) -> None:
@@ -114,7 +98,7 @@ def test_clusters_of_one_run_share_a_lock(out: Path) -> None:
         for cluster in ("a", "b"):
             render(FIRST, out, cluster=cluster, lock=lock)
     render(SECOND, out, cluster="b")
-    assert is_current(out, "a", INPUTS)
+    assert is_current(FIRST, out, "a")
     assert names(out) == ["a", "b"]
 
 
@@ -124,18 +108,37 @@ def test_cluster_cannot_leave_the_folder(out: Path, name: str) -> None:
         render(FIRST, out, cluster=name)
 
 
-def test_read_index(out: Path) -> None:
-    assert read_index(out / "lab") is None
+def test_listed(out: Path) -> None:
+    assert listed(out, "lab") == []
     render(FIRST, out)
-    index = read_index(out / "lab")
-    assert index is not None
-    assert (index.inputs, index.spec, set(index.files)) == (INPUTS, SPEC, set(FIRST))
+    assert listed(out, "lab") == sorted(FIRST)
+
+
+def test_a_pool_has_an_index_of_its_own(out: Path) -> None:
+    def tree(**texts: str) -> Tree:
+        made = tree_of({"site.yml": "a\n"})
+        for pool, text in texts.items():
+            made.add(f"waves/{pool}/x", text, pool)
+        return made
+
+    def indexes() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in (out / "lab" / INDEX).parent.iterdir()}
+
+    write(tree(a="1", b="1"), out, "lab")
+    first = indexes()
+    assert sorted(first) == ["cluster", "pool-a", "pool-b"]
+    assert kinds(write(tree(a="2", b="1"), out, "lab")) == {
+        "waves/a/x": "changed", ".gpugen-index/pool-a": "changed",
+    }  # fmt: skip
+    assert indexes() == {**first, "pool-a": indexes()["pool-a"]}
+    assert "waves/a/x" in kinds(write(tree(b="1"), out, "lab"))
+    assert indexes() == {name: first[name] for name in ("cluster", "pool-b")}
 
 
 def test_thousands_of_files(out: Path) -> None:
     content = {f"d{number % 50}/f{number}": f"{number}\n" for number in range(4000)}
     render(content, out)
-    assert is_current(out, "lab", INPUTS)
+    assert is_current(content, out)
     del content["d1/f1"]
     assert kinds(render(content, out)) == {"d1/f1": "deleted", INDEX: "changed"}
 
@@ -143,12 +146,12 @@ def test_thousands_of_files(out: Path) -> None:
 def test_folder_deleted_by_hand_is_written_anew(out: Path) -> None:
     render(FIRST, out)
     shutil.rmtree(out / "lab")
-    assert compare(tree_of(FIRST), out, "lab", INPUTS)
+    assert compare(tree_of(FIRST), out, "lab")
     render(FIRST, out)
-    assert is_current(out, "lab", INPUTS)
+    assert is_current(FIRST, out)
 
 
 def test_empty_tree(out: Path) -> None:
-    write(tree_of({}), out, "lab", inputs=INPUTS, spec_source=SPEC)
-    assert names(out / "lab") == [INDEX]
-    assert is_current(out, "lab", INPUTS)
+    write(tree_of({}), out, "lab")
+    assert names(out / "lab") == [".gpugen-index"]
+    assert is_current({}, out)
