@@ -76,7 +76,7 @@ def texts_for(tree: Tree, before: Index) -> dict[str, bytes]:
         home = f"{FOLDER}/pool-{pool}" if pool else INDEX
         lines.setdefault(home, []).append(line(path, content))
         hashes[path] = lines[home][-1][:64]
-    is_same = hashes == {path: next(iter(known)) for path, known in before.files.items()}
+    is_same = {path: [hash_] for path, hash_ in hashes.items()} == before.files
     version = before.version if is_same and before.version else __version__
     lines[INDEX].insert(0, f"gpugen {version}\n")
     return {path: "".join((_HEAD, *rows)).encode() for path, rows in lines.items()}
@@ -93,8 +93,8 @@ def read(root: int) -> Index:
     for path, content in texts.items():
         found = _former(content) if path == FORMER else _lines(content.decode(errors="ignore"))
         for hash_, name in found:
-            if _is_path(name):
-                known.setdefault(name, []).append(hash_)
+            if _is_path(name) and hash_ not in known.setdefault(name, []):
+                known[name].append(hash_)
         versions += _WRITER.findall(content.decode(errors="ignore"))
     version = max((one for one in versions if _order(one)[0]), key=_order, default="")
     if version and _order(version) > _order(__version__):

@@ -42,7 +42,10 @@ def look_around(above: int, clusters: Collection[str]) -> Surroundings:
 
 def _has_index(name: str, above: int) -> bool:
     with suppress(OSError), files.folder(name, above) as root:
-        return files.is_there(FOLDER, root) or files.is_there(FORMER, root)
+        if files.is_there(FORMER, root):
+            return True
+        with files.folder(FOLDER, root) as folder:
+            return bool(files.entries(folder))
     return False
 
 

@@ -64,7 +64,7 @@ class Survey:
     @property
     def is_clean(self) -> bool:
         """Whether a commit would have nothing to do."""
-        return not (self.write or self.delete)
+        return not (self.write or self.delete or (self.spare_folders and not self.wanted))
 
 
 @contextmanager

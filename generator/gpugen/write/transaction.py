@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 
+from gpugen import __version__
 from gpugen.errors import GpugenError, NotOursError
 from gpugen.write import files
 from gpugen.write.files import Stamp, remove_if_empty
@@ -24,7 +25,7 @@ from gpugen.write.survey import Survey
 # What file systems without hard links answer.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _link = partial(os.link, follow_symlinks=False)
-_BOTH = "both"  # the staged index that knows what stands and what is to come
+_BEFORE, _BOTH = "before", "both"  # the staged index as it stood, and with what is to come
 
 
 def write_new(lock: Lock, cluster: str, wanted: Mapping[str, bytes]) -> None:
@@ -55,6 +56,8 @@ def change(lock: Lock, cluster: str, survey: Survey) -> None:
             files.create(name, wanted[path], stage)
     with files.named(INDEX):
         files.create(_BOTH, _both(survey), stage)
+        if INDEX in survey.index.texts:
+            files.create(_BEFORE, survey.index.texts[INDEX], stage)
     with files.folder(cluster, lock.out) as root, held():
         moves = _Moves(root, stage, survey.stamps)
         try:
@@ -69,18 +72,21 @@ def change(lock: Lock, cluster: str, survey: Survey) -> None:
 
 
 def _both(survey: Survey) -> bytes:
-    """Return the cluster's index with the lines of what is to come."""
-    before = survey.index.texts.get(INDEX, b"").removesuffix(b"\n")
-    coming = (line(path, survey.wanted[path]) for path in survey.write if not is_index(path))
-    return b"\n".join((before, "".join(coming).encode()))
+    """Return the text of an index that knows what stands, and what is to come."""
+    known = survey.index.files.items()
+    lines = [f"{hash_} {path}\n" for path, hashes in known for hash_ in hashes]
+    lines += [line(path, survey.wanted[path]) for path in survey.write if not is_index(path)]
+    return "".join((f"gpugen {__version__}\n", *lines)).encode()
 
 
 def _carry_out(moves: _Moves, survey: Survey, staged: Mapping[str, str]) -> None:
     """Do everything; the index files come last, and of these the cluster's own."""
-    if FOLDER in survey.delete:  # somebody's link or file
-        moves.replace(FOLDER)
+    texts = survey.index.texts
+    for path in (FOLDER, INDEX):
+        if path in survey.stamps and path not in texts:  # somebody's link or file
+            moves.replace(path)
     moves.make_folders([FOLDER])
-    moves.replace(INDEX, _BOTH)
+    moves.overwrite(INDEX, _BOTH, before=_BEFORE if INDEX in texts else "")
     for path in survey.delete:
         if not is_index(path) and path != FOLDER:
             moves.replace(path)
@@ -88,9 +94,12 @@ def _carry_out(moves: _Moves, survey: Survey, staged: Mapping[str, str]) -> None
     moves.make_folders(files.folders_of(survey.write))
     paths = [path for path in survey.write if not is_index(path)]
     paths += filter(is_index, {*survey.write, *survey.delete} - {INDEX})
-    for path in (*paths, INDEX):
+    for path in paths:
         moves.replace(path, staged.get(path, ""))
-    if not survey.wanted:
+    if survey.wanted:
+        moves.overwrite(INDEX, staged[INDEX])
+    else:
+        moves.replace(INDEX)
         moves.remove_folders([FOLDER])
 
 
@@ -120,6 +129,14 @@ class _Moves:
             self._set_aside(path)
             if staged:
                 self._put(path, staged)
+
+    def overwrite(self, path: str, staged: str, before: str = "") -> None:
+        """Let a staged file take the place of another in one step. before: what takes it back."""
+        with files.named(path):
+            folder, name = self._at(path)
+            os.rename(staged, name, src_dir_fd=self._stage, dst_dir_fd=folder)
+        undo = partial(self._bring_back, path, before) if before else partial(self._take_out, path)
+        self._undo.append(undo)
 
     def make_folders(self, folders: Iterable[str]) -> None:
         """Make the folders that are not there."""
