@@ -18,7 +18,7 @@ class ExitCode(IntEnum):
 
 
 class GpugenError(Exception):
-    """Something outside the spec stops the run: the environment, or a refusal to touch files."""
+    """Something outside of the spec stops the run: the environment, or protected files."""
 
     exit_code = ExitCode.ENVIRONMENT
 
@@ -29,12 +29,12 @@ class GpugenError(Exception):
 
 
 class UsageError(GpugenError):
-    """The command line names something that does not exist."""
+    """The command line refers to something that does not exist."""
 
     exit_code = ExitCode.USAGE
 
 
 class NotOursError(GpugenError):
-    """A file stands in the way that gpugen did not write, or that was edited since."""
+    """A file to be written was not written by gpugen, or was edited since."""
 
     exit_code = ExitCode.NOT_OURS

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(NamedTuple):
-    """What the stages made of one spec file. spec is None where they could not go on."""
+    """One spec file after the stages. spec is None where they could not go on."""
 
     path: Path
     document: Document | None
@@ -89,7 +89,7 @@ def _judge_meaning(
 def _misnamed(folder: str, name: Any) -> Finding:
     return Finding(
         "cluster-name-folder",
-        f"the cluster is called {name!r} but lies in the folder {folder!r}",
-        f"write name: {folder}, or rename the folder; output goes to out/<name>",
+        f"the cluster's name is {name!r}, but its folder is {folder!r}",
+        f"write name: {folder}, or rename the folder; output is written to out/<name>",
         ROOT / "name",
     )

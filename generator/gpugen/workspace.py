@@ -1,4 +1,4 @@
-"""A user's repository: its specs, its catalogue, its keys; what a run reads once."""
+"""A user's repository: specs, catalogue, keys, read once per run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Workspace:
     """A user's repository: its specs, its additions to the catalogue; read once per run."""
 
     def __init__(self, root: Path | None) -> None:
-        """Take the repository's root; None judges specs that belong to no repository."""
+        """Take the repository's root; None: for specs outside of any repository."""
         self.root = root
         self.catalog = Catalog(root / "catalog" if root else None)
         self.reader = Reader()
@@ -36,7 +36,7 @@ class Workspace:
         return list(self.seen().clusters)
 
     def spec_path(self, cluster: str) -> Path:
-        """Return where the spec of a cluster lies."""
+        """Return the path of a cluster's spec."""
         assert self.root is not None
         return self.root / INVENTORIES / cluster / SPEC
 
@@ -45,19 +45,19 @@ class Workspace:
         return self.root is not None and path.resolve().parent.parent == (self.root / INVENTORIES)
 
     def boundary(self, path: Path) -> Path:
-        """Return the folder that neither the spec nor a layer of it may lie outside of."""
+        """Return the folder that must contain the spec and its layers."""
         if self.root and (_is_below(path.parent, self.root) or _lies_in(path, self.root)):
             return self.root
         return path.parent
 
     def source_name(self, path: Path) -> str:
-        """Return the path of a spec as its output names it."""
+        """Return the path of a spec as written in its output."""
         if self.root and _is_below(path, self.root):
             return path.resolve().relative_to(self.root).as_posix()
         return path.name
 
     def keys(self, spec: ClusterSpec) -> tuple[dict[str, bytes], list[Finding]]:
-        """Read the repository keys that the spec names."""
+        """Read the repository keys of the spec."""
         from gpugen.catalog.packages import package_sources
         from gpugen.checks import key_files
 
@@ -76,7 +76,7 @@ class Workspace:
 
 
 def _lies_in(path: Path, folder: Path) -> bool:
-    """Tell whether a path lies in a folder by its name, wherever links on the way lead."""
+    """Tell whether a path is in a folder by its name, without following links."""
     return Path(os.path.abspath(path)).is_relative_to(folder)  # noqa: PTH100 - links stay
 
 

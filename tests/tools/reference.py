@@ -101,8 +101,7 @@ def checks_page() -> str:
 
 
 def _finding(name: str, explanation: Explanation) -> str:
-    tags = f" · {', '.join(explanation.tags)}" if explanation.tags else ""
-    title = f"\n### {name}\n\n*{explanation.severity}*{tags}\n\n{_escaped(explanation.text)}\n"
+    title = f"\n### {name}\n\n*{explanation.severity}*\n\n{_escaped(explanation.text)}\n"
     case = CASES / f"{name}.yaml"
     return f"{title}\n```yaml\n{case.read_text('utf-8')}```\n" if case.is_file() else title
 

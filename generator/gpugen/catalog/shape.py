@@ -64,7 +64,7 @@ def _explained(data: Mapping[str, Any]) -> list[Misfit]:
 def _misfits(error: Any) -> Iterator[Misfit]:
     path = tuple(error.absolute_path)
     if "propertyNames" in error.absolute_schema_path:
-        words = _words(error, str(error.schema.get("x-wanted", "a name of this kind")))
+        words = _words(error, str(error.schema.get("x-expected", "a name of this kind")))
         yield Misfit("catalog-value", (*path, error.instance), True, words)
     elif error.validator == "additionalProperties":
         known = sorted(error.schema.get("properties", {}))
@@ -115,8 +115,8 @@ def _spell(value: object) -> str:
 def _wanted(error: Any) -> str:
     """Say what a value must be, in the schema's own words where it has some."""
     rule: Mapping[str, Any] = error.schema
-    if "x-wanted" in rule:
-        return str(rule["x-wanted"])
+    if "x-expected" in rule:
+        return str(rule["x-expected"])
     if "const" in rule:
         return _spell(rule["const"])
     if "enum" in rule:

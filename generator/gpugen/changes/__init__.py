@@ -1,1 +1,1 @@
-"""What leaves with a change: hosts, pools and roles that the tree in ``out/`` still has."""
+"""What a change removes: hosts, pools and roles that the tree in ``out/`` still has."""

@@ -1,7 +1,7 @@
-"""What leaves with a change: hosts, pools, roles and clusters that the tree in ``out/`` still has.
+"""What a change removes: hosts, pools, roles and clusters that the tree in ``out/`` still has.
 
-What gpugen did on a host stays there until ``remove.yml`` of the tree as it was takes it back;
-after the merge nothing names the host any more. So each is a warning with the command to run first.
+gpugen's changes on a host remain until ``remove.yml`` of the previous tree reverts them; after the
+merge the host is in no inventory. So each is a warning with the command to run first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GO = "-e gpugen_remove=true"
 
 
 def roles(gone: Collection[str], place: str) -> Iterator[Finding]:
-    """Yield the roles that the spec asks for no more: what they did stays on the hosts.
+    """Yield the roles that the spec no longer uses: their changes remain on the hosts.
 
     gone: paths that are deleted. place: the cluster's folder as people call it.
     """
@@ -31,15 +31,15 @@ def roles(gone: Collection[str], place: str) -> Iterator[Finding]:
     if names:
         yield _warning(
             "role-without-spec",
-            f"{place}: the spec asks for {', '.join(names)} no more, and hosts keep what was done"
-            " there",
+            f"{place}: the spec no longer uses {', '.join(names)}, but their changes remain on"
+            " the hosts",
             _before(place, f"ansible-playbook remove.yml --tags {','.join(names)} {_GO}"),
             ROOT,
         )
 
 
 def hosts(content: bytes, spec: ClusterSpec, place: str) -> Iterator[Finding]:
-    """Yield the hosts and pools of an older inventory that the spec names no more.
+    """Yield the hosts and pools of the previous inventory that are no longer in the spec.
 
     content: the inventory's file, hostile. A host that only moves to another pool stays.
     """
@@ -47,9 +47,8 @@ def hosts(content: bytes, spec: ClusterSpec, place: str) -> Iterator[Finding]:
     if old is None:
         yield _warning(
             "host-without-spec",
-            f"{place}: the inventory that stood there cannot be read, so hosts that leave are"
-            " not known",
-            f"compare {place}/ansible/inventory with the last commit before this is merged",
+            f"{place}: the previous inventory cannot be read, so removed hosts are not known",
+            f"before merging, compare {place}/ansible/inventory with the last commit",
             ROOT / "pools",
         )
         return
@@ -74,26 +73,26 @@ def all_hosts(specs: Iterable[ClusterSpec]) -> frozenset[str]:
 
 
 def cluster(content: bytes | None, place: str, elsewhere: Collection[str]) -> tuple[str, str]:
-    """Return what to say of a cluster whose spec is gone, and the command.
+    """Return the message about a cluster without a spec, and the command.
 
     content: its inventory. elsewhere: the hosts of all clusters that there are.
     """
     old = inventories.read(content) if content is not None else None
     play = f"in {place}/ansible: ansible-playbook remove.yml"
     if old is None or not old.everyone:
-        return "has no spec any more", f"{play} {_GO}"
+        return "no longer has a spec", f"{play} {_GO}"
     leaving = sorted(old.everyone - frozenset(elsewhere))
     count = f"{len(old.everyone)} host{'s' * (len(old.everyone) != 1)}"
     if not leaving:
         return (
-            f"has no spec any more; its {count} stand in other clusters now",
-            "nothing is to be removed on them; run site.yml of the clusters that they are in",
+            f"no longer has a spec; its {count} are in other clusters now",
+            "nothing has to be removed from them; run site.yml of their clusters",
         )
     if len(leaving) == len(old.everyone):
-        return f"has no spec any more, and {count} keep what was done there", f"{play} {_GO}"
+        return f"no longer has a spec, but its changes remain on {count}", f"{play} {_GO}"
     return (
-        f"has no spec any more; {len(leaving)} of its {count} ({named(leaving)}) are in no other"
-        " cluster and keep what was done there",
+        f"no longer has a spec; {len(leaving)} of its {count} ({named(leaving)}) are in no other"
+        " cluster, and its changes remain on them",
         f"{play} --limit {limit(leaving, old)} {_GO}",
     )
 
@@ -104,8 +103,8 @@ def _of_pool(
     if leaving:
         yield _warning(
             "host-without-spec",
-            f"{place}: {_many(leaving)} of pool {pool!r} leave{_s(leaving)} the spec and"
-            f" keep{_s(leaving)} what was done there",
+            f"{place}: {_many(leaving)} of pool {pool!r} leave{_s(leaving)} the spec, but the"
+            " changes of gpugen's plays remain",
             _before(place, _removal(leaving, old)),
             at,
         )
@@ -113,18 +112,18 @@ def _of_pool(
 
 def _pool_leaves(title: str, leaving: Sequence[str], old: Inventory, place: str) -> Finding:
     moved = len(old.hosts[title]) - len(leaving)
-    other = f"; its other {moved} are in pools of the spec" if moved else ""
+    other = f"; its other {moved} are in other pools" if moved else ""
     return _warning(
         "pool-without-spec",
-        f"{place}: pool {_pool_name(title)!r} leaves the spec, and {_many(leaving)}"
-        f" keep{_s(leaving)} what was done there{other}",
+        f"{place}: pool {_pool_name(title)!r} leaves the spec, but the changes of gpugen's plays"
+        f" remain on {_many(leaving)}{other}",
         _before(place, _removal(leaving, old)),
         ROOT / "pools",
     )
 
 
 def _pool_is_renamed(title: str, members: Sequence[str], spec: ClusterSpec, place: str) -> Finding:
-    """Say of a pool whose hosts all stay what its nodes are in the meantime."""
+    """Return the warning about a removed pool all of whose hosts are in other pools."""
     now = [p for p in spec.pools if not set(members).isdisjoint(_names(p.hosts))]
     into = ", ".join(repr(pool.name) for pool in now)
     kubectl = "kubectl"
@@ -134,7 +133,7 @@ def _pool_is_renamed(title: str, members: Sequence[str], spec: ClusterSpec, plac
     return _warning(
         "pool-without-spec",
         f"{place}: pool {_pool_name(title)!r} leaves the spec, its hosts are in {into or 'none'}"
-        " now; no agent serves their nodes from the merge until the play gives them the new label",
+        " now; from the merge until the play sets the new label no agent runs on their nodes",
         f"before the merge: {kubectl} cordon -l gpugen/pool={_pool_name(title)}; after it, in"
         f" {place}/ansible: ansible-playbook site.yml --limit {limits}; then uncordon them",
         ROOT / "pools",
@@ -145,8 +144,8 @@ def _of_control_plane(leaving: Sequence[str], old: Inventory, place: str) -> Ite
     if leaving:
         yield _warning(
             "host-without-spec",
-            f"{place}: {_many(leaving)} of the control plane leave{_s(leaving)} the spec and"
-            f" keep{_s(leaving)} the scheduler's configuration",
+            f"{place}: {_many(leaving)} of the control plane leave{_s(leaving)} the spec, but the"
+            " scheduler's configuration remains",
             _before(place, _removal(leaving, old)),
             ROOT / "controlPlane" / "hosts",
         )
@@ -159,10 +158,7 @@ def _removal(leaving: Sequence[str], old: Inventory) -> str:
 
 
 def _before(place: str, command: str) -> str:
-    return (
-        f"to take it back, before this is merged, in {place}/ansible as it was before"
-        f" (git stash): {command}"
-    )
+    return f"to revert them, before merging, in the previous {place}/ansible (git stash): {command}"
 
 
 def _many(names: Sequence[str]) -> str:

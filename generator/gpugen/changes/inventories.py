@@ -1,7 +1,7 @@
-"""Reads the inventory of an older tree, as hostile data, for the hosts of its groups.
+"""Reads the inventory of the previous tree, as hostile data, for the hosts of its groups.
 
-Only the shape that gpugen writes is understood: ``all.children.gpu.children.<pool>.hosts``.
-Whatever else stands there is passed over, so nothing in it can do more than be no host.
+Only the structure that gpugen writes is read: ``all.children.gpu.children.<pool>.hosts``.
+Everything else is ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PATHS = ("ansible/inventory/hosts.yml", "ansible/inventory/hosts.json")
 LARGEST = 16 * 1024 * 1024  # bytes; 20,000 hosts with all their variables come to 5 MiB
 _LONGEST = 2_000  # characters of a line that can be a name
 _KEY = re.compile(r'( *)("(?:[^"\\]|\\.)*"|[^\s"\'#&*!|>%@`{}\[\],?:-][^\s:]*):(?: |$)')
-_TOP = re.compile(r'^(?:all:| *"all": )', re.MULTILINE)  # what every inventory of ours has
+_TOP = re.compile(r'^(?:all:| *"all": )', re.MULTILINE)  # what every inventory of gpugen has
 _POOL = re.compile(r"pool_[a-z0-9_]{1,80}\Z")
 _POOLS = ("all", "children", ALL_HOSTS, "children")
 _MAIN = ("all", "children", CONTROL_PLANE, "hosts")
@@ -40,7 +40,7 @@ class Inventory(NamedTuple):
 
 
 def read(content: bytes) -> Inventory | None:
-    """Return the hosts of an inventory's text; None where it is none of ours."""
+    """Return the hosts of an inventory's text; None if gpugen did not write it."""
     if len(content) > LARGEST:
         return None
     try:
@@ -52,7 +52,7 @@ def read(content: bytes) -> Inventory | None:
 
 
 def _expanded(found: list[tuple[str, str]]) -> Inventory | None:
-    """Expand the lines of (group, pattern); None where they are more than one cluster has."""
+    """Expand the lines of (group, pattern); None if they are more than a cluster may have."""
     hosts: dict[str, list[str]] = {}
     control_plane: list[str] = []
     total = 0

@@ -13,12 +13,12 @@ _FEW = 8  # names that are listed one by one
 _MOST = 40  # patterns in one command
 _PLAIN = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9._-]*\Z"
-)  # neither the shell nor Ansible reads more in it
+)  # without special characters of the shell or of Ansible
 FILE = "@leaving.txt"
 
 
 def named(names: Sequence[str]) -> str:
-    """Return the names for a message: some of them, and how many more there are."""
+    """Return the names for a message: the first ones, and how many more there are."""
     from gpugen.text.spelling import shown
 
     few = names if len(names) <= _FEW else names[:3]

@@ -12,13 +12,15 @@ from gpugen.errors import ExitCode, GpugenError
 
 COMMANDS = {
     "init": "Write a starter repository: a spec, editor, pre-commit and CI files.",
-    "validate": "Judge specs: schema, then all cross-checks.",
-    "render": "Render specs into out/, or compare with what is there.",
-    "explain": "Explain a check, a field of the spec, or where a value came from.",
+    "validate": "Validate specs: schema, then all semantic checks.",
+    "render": "Render specs into out/, or compare them with it.",
+    "explain": "Explain a finding, a field of the spec, or where a value comes from.",
     "catalog": "Look up GPU models, drivers, systems, distributions and releases.",
     "mig": "Check, list and solve MIG layouts.",
-    "simulate": "Print the fleet as simulated nodes (KWOK), to try workloads without a GPU.",
-    "schema": "Print or write the schema for editors.",
+    "simulate": (
+        "Print a cluster's nodes as simulated nodes (KWOK), to try workloads without GPUs."
+    ),
+    "schema": "Print or write the JSON Schema for editors.",
     "completion": "Print the completion script of a shell.",
 }
 
@@ -77,14 +79,14 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     help="Print the version.",
 )
 def main() -> None:
-    """One GPU spec per cluster in; Ansible for the hosts and Kustomize for Kubernetes out."""
+    """Render one GPU spec per cluster into Ansible for hosts and Kustomize for Kubernetes."""
 
 
 def run(arguments: list[str]) -> int:
     """Run a command line and return its exit code; nothing escapes but a second interrupt."""
     try:
         return _run(arguments)
-    except (GpugenError, OSError):  # not even the report could be written
+    except (GpugenError, OSError):  # not even the message could be written
         return ExitCode.ENVIRONMENT
 
 
@@ -99,19 +101,19 @@ def _run(arguments: list[str]) -> int:
     except GpugenError as error:
         return _report(error)
     except KeyboardInterrupt:
-        click.echo("interrupted; nothing half-written is left behind", err=True)
+        click.echo("interrupted; no partially written files remain", err=True)
         return ExitCode.INTERRUPTED
     except OSError as error:
         return _report(_of_system(error))
     except MemoryError:
         return _report(GpugenError("out of memory"))
-    except Exception as error:  # noqa: BLE001 - the boundary: a bug is told apart from a fault
+    except Exception as error:  # noqa: BLE001 - the boundary: a bug is not a user's error
         return _report_bug(error)
     return result if isinstance(result, int) else ExitCode.DONE
 
 
 def _of_system(error: OSError) -> GpugenError:
-    """Word what the system refused where nobody expected it, such as a name that is too long."""
+    """Return the message of an unexpected OSError, such as a name that is too long."""
     from gpugen.text.spelling import shown
 
     name = f": {shown(error.filename)}" if isinstance(error.filename, str) else ""
@@ -140,7 +142,7 @@ def _report(error: GpugenError) -> int:
 
 
 def _report_bug(error: Exception) -> int:
-    """Say where gpugen failed without a word of the spec."""
+    """Return where gpugen failed, without any text of the spec."""
     import traceback
 
     from gpugen import __version__
@@ -150,9 +152,9 @@ def _report_bug(error: Exception) -> int:
         f"{frame.filename.rpartition('gpugen/')[2]}:{frame.lineno}" for frame in reversed(frames)
     )
     click.echo(
-        f"gpugen: this is a bug of gpugen {__version__}: {type(error).__name__} at {where}\n"
-        "    hint report it with the command and, if you may, the spec; nothing was written for"
-        " the cluster at hand",
+        f"gpugen: this is a bug in gpugen {__version__}: {type(error).__name__} at {where}\n"
+        "    hint report it with the command and, if possible, the spec; nothing was written for"
+        " this cluster",
         err=True,
     )
     return ExitCode.BUG

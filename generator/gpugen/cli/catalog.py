@@ -1,4 +1,4 @@
-"""``gpugen catalog``: look up what gpugen knows, with source and confidence."""
+"""``gpugen catalog``: rows of the catalogue with source and confidence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _gpu(row: Row) -> Cells:
     total = row.get("memory", {}).get("nvmlMib")
     mig = row.get("mig", {}).get("geometry") or ("" if row.get("mig", {}).get("isCapable") else "-")
     size = f"{total or 'unknown'}{' MiB' * bool(total)}"
-    return row["product"], row["architecture"], f"{size:>10}", f"MIG {mig or 'undocumented'}"
+    return row["product"], row["architecture"], f"{size:>10}", f"MIG {mig or 'not documented'}"
 
 
 def _driver(row: Row) -> Cells:
@@ -80,17 +80,17 @@ def _complete_names(ctx: click.Context, _parameter: click.Parameter, incomplete:
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Form of the rows.",
+    help="Format of the rows.",
 )
 @root_option
 def command(section: str | None, name: str | None, output: str, root: Path | None) -> int:
-    """List a section of the catalogue, or show one row of it with its sources.
+    """List a section of the catalogue, or show one of its rows with sources.
 
     Sections: gpus, mig, drivers, systems, distributions, kubernetes, releases.
 
     \b
-    gpugen catalog gpus                    a line per board
-    gpugen catalog gpus h100-sxm5-80gb     all that is known of one, and from where
+    gpugen catalog gpus                    a line per GPU model
+    gpugen catalog gpus h100-sxm5-80gb     one row, with its sources
     """
     catalog = open_workspace(root).catalog
     if section is None:

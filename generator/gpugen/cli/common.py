@@ -14,7 +14,7 @@ from gpugen.model.finding import Changed, Finding, Severity, is_fatal
 from gpugen.pipeline import Outcome
 from gpugen.workspace import Workspace, find_root
 
-FOR_PEOPLE = ("text", "github")  # forms that go to stderr
+FOR_PEOPLE = ("text", "github")  # formats that are printed to stderr
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -23,19 +23,20 @@ def root_option(function: F) -> F:
     return click.option(
         "--root",
         type=click.Path(path_type=Path, file_okay=False, exists=True),
-        help="Root of the repository; default: the nearest folder above with inventories/.",
+        help="Root of the repository. Default: the nearest folder at or above the current one"
+        " with inventories/.",
     )(function)
 
 
 def output_option(function: F) -> F:
-    """Add ``--output``, the form in which findings are printed."""
+    """Add ``--output``, the format of findings."""
     return click.option(
         "-o",
         "--output",
         type=click.Choice(["text", "json", "sarif", "github"]),
         default="text",
         show_default=True,
-        help="Form of the findings.",
+        help="Format of the findings.",
     )(function)
 
 
@@ -47,7 +48,7 @@ def open_workspace(root: Path | None) -> Workspace:
 
 
 def spec_paths(workspace: Workspace, arguments: Sequence[str]) -> list[Path]:
-    """Return the spec files that cluster arguments name; none means all of the repository.
+    """Return the spec files of the cluster arguments; none means all of the repository.
 
     Raises UsageError: no such cluster or file, or no repository to take all of.
     """
@@ -55,7 +56,8 @@ def spec_paths(workspace: Workspace, arguments: Sequence[str]) -> list[Path]:
         return list(dict.fromkeys(_spec_path(workspace, argument) for argument in arguments))
     if workspace.root is None:
         raise UsageError(
-            f"no folder {INVENTORIES}/ here or above", "run 'gpugen init', or name a spec file"
+            f"no folder {INVENTORIES}/ here or in a parent folder",
+            "run 'gpugen init', or give the path of a spec file",
         )
     clusters = workspace.clusters()
     if not clusters and not is_fatal(workspace.seen().findings):
@@ -67,7 +69,7 @@ def spec_paths(workspace: Workspace, arguments: Sequence[str]) -> list[Path]:
 
 
 def _spec_path(workspace: Workspace, argument: str) -> Path:
-    """Return the file of one argument; the other clusters are not looked at unless it is wrong."""
+    """Return the file of one argument; other clusters are read only if it is wrong."""
     if workspace.root and "/" not in argument and not argument.startswith(HIDDEN):
         path = workspace.spec_path(argument)
         if path.is_file():
@@ -96,13 +98,13 @@ def _unknown_cluster(workspace: Workspace, argument: str) -> UsageError:
 def complete_clusters(
     ctx: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[str]:
-    """Return the clusters of the repository that begin as what was typed, for shells."""
+    """Return the clusters that begin with the typed text, for shell completion."""
     root = ctx.params.get("root")
     workspace = Workspace(root if isinstance(root, Path) else find_root(Path.cwd()))
     try:
         return [name for name in workspace.clusters() if name.startswith(incomplete)]
     except GpugenError:
-        return []  # the command itself says what cannot be read
+        return []  # the command itself reports what cannot be read
 
 
 def print_findings(
@@ -114,7 +116,7 @@ def print_findings(
     extra: Sequence[Finding] = (),
     changes: Sequence[Changed] | None = None,
 ) -> None:
-    """Print all findings: text and annotations for people to stderr, JSON and SARIF to stdout.
+    """Print all findings: text and annotations to stderr, JSON and SARIF to stdout.
 
     extra: findings that belong to no spec. changes: of the output, for JSON.
     """
@@ -146,13 +148,13 @@ def has_errors(
     strict: bool = False,
     extra: Sequence[Finding] = (),
 ) -> bool:
-    """Tell whether any finding stops the run; under ``strict`` a warning does."""
+    """Tell whether any finding stops the run; with ``strict`` warnings do, too."""
     findings = [f for o in outcomes for f in o.findings] + workspace.catalog.findings()
     return any(strict or f.severity is Severity.ERROR for f in (*findings, *extra))
 
 
 def compare_fleet(outcomes: Sequence[Outcome], workspace: Workspace) -> None:
-    """Add to the outcomes what clusters of this repository share and must not."""
+    """Add the findings about what clusters of this repository must not share."""
     from gpugen.checks import fleet
 
     ours = {o.path.resolve(): o for o in outcomes if workspace.owns(o.path)}

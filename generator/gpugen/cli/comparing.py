@@ -1,4 +1,4 @@
-"""How ``out/`` differs from the specs: surveyed once, told as findings and as lines."""
+"""How ``out/`` differs from the specs: surveyed once, reported as findings and as lines."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Comparison(NamedTuple):
     hosts: frozenset[str] = frozenset()
 
     def shown(self, path: str) -> str:
-        """Return a path of the output as people know it."""
+        """Return a path of the output for messages."""
         return f"{self.folder.name}/{path}"
 
     def differences(self) -> Iterator[Changed]:
-        """Yield every path that is not as the specs say, by cluster."""
+        """Yield every path that differs from the specs, by cluster."""
         for name, changes in self.changes.items():
             for change in told(changes or ()):
                 path = f"{self.folder}/{name}/{change.path}"
@@ -105,13 +105,13 @@ def _changes(outcome: Outcome, folder: Path, *, for_writing: bool) -> list[write
     except GpugenError:
         if not for_writing:
             raise
-        return None  # writing says it again, after the findings
+        return None  # writing reports it again, after the findings
 
 
 def _departures(
     outcome: Outcome, changes: Sequence[write.Change], folder: Path
 ) -> Iterator[Finding]:
-    """Yield what the spec of a cluster names no more, by what stands in its folder."""
+    """Yield what the spec of a cluster no longer has, compared with its folder."""
     assert outcome.spec is not None
     name = outcome.spec.name
     place = f"{folder.name}/{name}"
@@ -126,7 +126,7 @@ def _departures(
 
 
 def _foreign_below(folder: Path, cluster: str) -> list[str]:
-    """List what is foreign in the folder of a cluster whose spec is gone."""
+    """List foreign files in the folder of a cluster without a spec."""
     try:
         changes = write.survey_gone(folder, cluster)
     except GpugenError:
@@ -135,5 +135,5 @@ def _foreign_below(folder: Path, cluster: str) -> list[str]:
 
 
 def told(changes: Sequence[write.Change]) -> Sequence[write.Change]:
-    """Return the changes without the index, which follows them, unless it stands alone."""
+    """Return the changes without that of the index, unless it is the only one."""
     return [change for change in changes if not write.is_index(change.path)] or changes

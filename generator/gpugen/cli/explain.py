@@ -1,4 +1,4 @@
-"""``gpugen explain``: a finding, a field of the spec, or where a value came from."""
+"""``gpugen explain``: a finding, a field of the spec, or where a value comes from."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def command(subject: str, path: str | None, root: Path | None) -> int:
     \b
     gpugen explain mig-does-not-fit          what a finding means
     gpugen explain pools.mig.layout          a field: type, default, example
-    gpugen explain lab pools.notebooks.mig   a value: where it came from, what it overrode
-    gpugen explain lab                       all that a cluster states, with its layers
+    gpugen explain lab pools.notebooks.mig   a value: where it comes from, what it overrides
+    gpugen explain lab                       everything a cluster states, with its layers
     """
     if path is not None:
         _explain_value(open_workspace(root), subject, path)
@@ -45,12 +45,12 @@ def command(subject: str, path: str | None, root: Path | None) -> int:
 
 
 def _unknown_subject(subject: str, clusters: Sequence[str]) -> UsageError:
-    """Return the error for what is no finding, no field and no cluster."""
+    """Return the error for an unknown subject."""
     ending = [name for name in fields() if name.endswith(f".{subject}")]
     near = ending[:3] or get_close_matches(subject, [*findings(), *fields(), *clusters], 3, 0.6)
     return UsageError(
-        f"no finding, no field and no cluster {subject!r}",
-        f"did you mean {' or '.join(near)}?" if near else "for example: explain pools.gpu",
+        f"no finding, field or cluster {subject!r}",
+        f"did you mean {' or '.join(near)}?" if near else "for example: gpugen explain pools.gpu",
     )
 
 
@@ -59,8 +59,6 @@ def _explain_finding(id: str) -> bool:
     if explanation is None:
         return False
     click.echo(f"{id} ({explanation.severity})\n\n{explanation.text}")
-    if explanation.tags:
-        click.echo(f"\nknown as {', '.join(explanation.tags)}")
     return True
 
 
@@ -77,7 +75,7 @@ def _explain_field(path: str) -> bool:
         click.echo(f"  {title:<9} {value}")
     children = [child for key, child in known.items() if key.rpartition(".")[0] == path]
     if children:
-        click.echo("\n  fields of each item" if field.is_list else "\n  fields")
+        click.echo("\n  fields of each entry" if field.is_list else "\n  fields")
     width = max((len(child.name) for child in children), default=0)
     for child in children:
         click.echo(f"    {child.name:<{width}}  {child.description}")
@@ -85,7 +83,7 @@ def _explain_field(path: str) -> bool:
 
 
 def _explain_value(workspace: Workspace, cluster: str, path: str) -> None:
-    """Show a value of a cluster, where it was written, and what it overrode.
+    """Show a value of a cluster, where it is written, and what it overrides.
 
     Raises UsageError: the spec cannot be read, or has no such field.
     """
@@ -98,7 +96,7 @@ def _explain_value(workspace: Workspace, cluster: str, path: str) -> None:
     document, _ = load(file, boundary, workspace.reader)
     if document is None:
         print_findings([pipeline.run(file, workspace)], workspace, "text")
-        raise UsageError(f"{file} cannot be read", "its faults stand above")
+        raise UsageError(f"{file} cannot be read", "see the findings above")
     pointer, field = _pointer(document.data, path)
     if pointer is None:
         _explain_default(cluster, path, field)
@@ -112,21 +110,21 @@ def _explain_value(workspace: Workspace, cluster: str, path: str) -> None:
         click.echo(f"# {masked(label or path) + ' ':.<{width}} {_place(origin)}")
         for other in reversed(lower):
             former = masked(flow(other.value))
-            click.echo(f"#   {'over ' + former + ' ':.<{width - 2}} {_place(other)}")
+            click.echo(f"#   {'overrides ' + former + ' ':.<{width - 2}} {_place(other)}")
 
 
 def _explain_default(cluster: str, path: str, field: Field) -> None:
-    """Say what holds where the spec says nothing."""
+    """Print the default of a field that the spec does not state."""
     if "default" in field.schema:
-        click.echo(f"{path}: {flow(field.schema['default'])}\n# the default; {cluster} is silent")
+        click.echo(f"{path}: {flow(field.schema['default'])}\n# default; not stated by {cluster}")
     else:
-        click.echo(f"# {cluster} does not state {path}, which has no fixed default")
+        click.echo(f"# not stated by {cluster}; {path} has no fixed default")
 
 
 def _origins(
     document: Document, pointer: Pointer, value: Any, label: str = ""
 ) -> Iterator[tuple[str, Sequence[Origin]]]:
-    """Yield what the files say about each leaf below a pointer, under its path from there."""
+    """Yield the values of each leaf below a pointer in all files, by its path."""
     steps: list[tuple[str, str | int, Any]] = []
     if isinstance(value, Mapping):
         steps = [(str(key), str(key), item) for key, item in value.items()]
@@ -148,7 +146,7 @@ def _place(origin: Origin) -> str:
 def _pointer(data: Any, path: str) -> tuple[Pointer | None, Field]:
     """Translate ``pools.notebooks.mig``; items of a list go by name or by position.
 
-    The pointer is None where the spec leaves a known field out. Raises UsageError: no such field.
+    The pointer is None if the spec does not state a known field. Raises UsageError: no such field.
     """
     known = fields()
     pointer: Pointer | None = ROOT
@@ -172,7 +170,7 @@ def _pointer(data: Any, path: str) -> tuple[Pointer | None, Field]:
 
 
 def _steps(path: str) -> list[str]:
-    """Split a path; pointers as findings print them (``/pools/0/mig``) will do too."""
+    """Split a path; JSON Pointers of findings (``/pools/0/mig``) are accepted, too."""
     if path.startswith("/"):
         return list(Pointer(path).parts)
     return [step for step in re.sub(r"\[([0-9]*)\]", r".\1", path).split(".") if step]
@@ -207,7 +205,7 @@ def _item(items: Sequence[Any], parts: Sequence[str], at: Pointer) -> tuple[int,
 def _unknown(
     path: str, generic: Sequence[str], data: Any, known: Mapping[str, Field]
 ) -> UsageError:
-    """Return the error for a path that neither the spec nor its schema has."""
+    """Return the error for an unknown path."""
     above = ".".join(generic[:-1])
     names = [key.rpartition(".")[2] for key in known if key.rpartition(".")[0] == above]
     names = list(dict.fromkeys([*names, *(data if isinstance(data, Mapping) else ())]))
@@ -215,7 +213,11 @@ def _unknown(
     if near:
         hint = f"did you mean {near[0]!r}?"
     else:
-        hint = f"{above or 'a spec'} has {', '.join(names)}" if names else f"{above} is a value"
+        hint = (
+            f"{above or 'a spec'} has {', '.join(names)}"
+            if names
+            else f"{above} is a value, without fields"
+        )
     return UsageError(f"the spec has no field {path!r}", hint)
 
 

@@ -54,7 +54,7 @@ def _below(schema: Mapping[str, Any], root: Mapping[str, Any], path: str) -> Ite
 
 
 def _shapes(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """List a schema and what else it allows: its alternatives, and the items of its lists."""
+    """List a schema, its alternatives and the items of its lists."""
     schema = _resolved(schema, root)
     yield schema
     for part in (*schema.get("oneOf", ()), *schema.get("anyOf", ()), schema.get("items")):
@@ -63,7 +63,7 @@ def _shapes(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[dict
 
 
 def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Any]:
-    """Follow references; what stands beside a reference wins over its target."""
+    """Follow references; keywords beside a reference win over its target."""
     target: Any = schema
     merged: dict[str, Any] = {}
     while True:
@@ -77,11 +77,11 @@ def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, A
 
 
 def facts(field: Field) -> list[tuple[str, str]]:
-    """Return what the schema says of a field as pairs of a word and a short text."""
+    """Return what the schema says about a field, as pairs of title and text."""
     schema = field.schema
     found = [("takes", field.kind)]
-    if "x-wanted" in schema:
-        found.append(("wanted", str(schema["x-wanted"])))
+    if "x-expected" in schema:
+        found.append(("expected", str(schema["x-expected"])))
     span = _span(schema)
     if span:
         found.append(("range", span))

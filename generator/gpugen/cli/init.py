@@ -13,8 +13,8 @@ from gpugen.text.spelling import quoted
 
 EXAMPLE = "gpugen @ git+https://git.example/gpugen@<commit>"
 LEFT_OUT = (
-    "because nothing says where others get this very gpugen from;\n"
-    f"    the same command with --requirement '{EXAMPLE}' adds them"
+    "because it is not known where others can install this gpugen from;\n    run the same"
+    f" command with --requirement '{EXAMPLE}' to add them"
 )
 
 
@@ -25,21 +25,26 @@ LEFT_OUT = (
 @click.option(
     "--count", type=click.IntRange(1, 16), default=1, show_default=True, help="GPUs per host."
 )
-@click.option("--hosts", default="gpu-[01:02].example", show_default=True, help="A host or range.")
+@click.option(
+    "--hosts",
+    default="gpu-[01:02].example",
+    show_default=True,
+    help="A host name, or a range of them.",
+)
 @click.option(
     "--requirement",
     metavar="REQ",
     default="",
-    help="What pip finds gpugen by, in the pre-commit and CI files; default: how this one was"
-    " installed, where that names a commit or an archive with its hash.",
+    help="pip requirement of gpugen for the pre-commit and CI files. Default: where this gpugen"
+    " was installed from, if that is a commit or an archive with its hash.",
 )
 def command(
     folder: Path, cluster: str, model: str, count: int, hosts: str, requirement: str
 ) -> int:
     """Write a starter repository: a spec, its schema for editors, pre-commit and CI files.
 
-    Files that exist are left alone. The spec states the current driver and toolkit versions.
-    Without a requirement the pre-commit and CI files are left out.
+    Existing files are not changed. The spec states the current driver and toolkit versions. Without
+    a requirement, pre-commit and CI files are not written.
 
     Example: gpugen init gpu --cluster train --model h100-sxm5-80gb --count 8
     """
@@ -51,7 +56,7 @@ def command(
     defs = root_schema()["$defs"]
     for value, kind in ((cluster, "clusterName"), (hosts, "hostPattern")):
         if not re.search(defs[kind]["pattern"], value):
-            raise UsageError(f"{value!r} is not {defs[kind]['x-wanted']}")
+            raise UsageError(f"{value!r} is not {defs[kind]['x-expected']}")
     if requirement and (why := unfit(requirement)):
         raise UsageError(f"{quoted(requirement)} {why}", f"for example {EXAMPLE!r}")
     try:
@@ -63,25 +68,23 @@ def command(
     written["schemas/cluster.editor.schema.json"] = editor_schema()
     for path, text in written.items():
         _write(folder / path, path, text)
-    click.echo(
-        "keys of the vendor's packages, for 'repositories: vendor', are fetched by:", err=True
-    )
+    click.echo("fetch the vendor's signing keys for 'repositories: vendor' with:", err=True)
     for line in values.key_commands:
         click.echo(f"  {line}", err=True)
     if not values.requirement:
-        click.echo(f"{' and '.join(INSTALLING)}: left out, {LEFT_OUT}", err=True)
+        click.echo(f"{' and '.join(INSTALLING)}: not written, {LEFT_OUT}", err=True)
     click.echo(f"next: edit inventories/{cluster}/cluster.yaml, then 'gpugen render'", err=True)
     return ExitCode.DONE
 
 
 def _write(target: Path, path: str, text: str) -> None:
-    """Write one file if nothing stands there. Raises GpugenError: the folder cannot be written."""
+    """Write one file if it does not exist. Raises GpugenError: the folder cannot be written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError:
-        click.echo(f"{path}: exists, left alone", err=True)
+        click.echo(f"{path}: exists, not changed", err=True)
     except OSError as error:
         raise GpugenError(f"{target}: {error.strerror}") from error
     else:

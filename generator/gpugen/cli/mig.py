@@ -21,7 +21,7 @@ MOST_GPUS = 16  # of a node
 def _complete_models(
     _ctx: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[str]:
-    """Return the boards that can be cut, for shells."""
+    """Return the GPU models with MIG, for shell completion."""
     from gpugen.catalog import Catalog
 
     known = Catalog()
@@ -34,12 +34,12 @@ def command() -> None:
     """Check, list and solve MIG layouts of a GPU model, by its placements."""
 
 
-@command.command("check", short_help="Tell whether instances fit together on one GPU.")
+@command.command("check", short_help="Check whether MIG instances fit together on one GPU.")
 @click.argument("model", shell_complete=_complete_models)
 @click.argument("profiles", nargs=-1, required=True, metavar="PROFILE=COUNT...")
 @root_option
 def check(model: str, profiles: tuple[str, ...], root: Path | None) -> int:
-    """Tell whether instances fit together on one GPU; exits 1 if not, and names what would.
+    """Check whether MIG instances fit together on one GPU; if not, print what fits and exit 1.
 
     \b
     gpugen mig check a100-sxm4-40gb 3g.20gb=1 1g.5gb=4
@@ -60,10 +60,10 @@ def check(model: str, profiles: tuple[str, ...], root: Path | None) -> int:
 
 @command.command("list", short_help="List profiles and full layouts of a GPU model.")
 @click.argument("model", shell_complete=_complete_models)
-@click.option("--all", "every", is_flag=True, help="List every layout, not only the full ones.")
+@click.option("--all", "every", is_flag=True, help="List all layouts, not only the full ones.")
 @root_option
 def list_layouts(model: str, every: bool, root: Path | None) -> int:
-    """List the profiles of a GPU model and the layouts to which nothing can be added."""
+    """List a GPU model's profiles, and its full layouts: those to which nothing can be added."""
     geometry = _geometry(model, root)
     click.echo(f"{model}: geometry {geometry.id}, confidence {geometry.confidence}")
     click.echo(
@@ -81,17 +81,17 @@ def list_layouts(model: str, every: bool, root: Path | None) -> int:
     return ExitCode.DONE
 
 
-@command.command("solve", short_help="Spread instances over as few GPUs as can hold them.")
+@command.command("solve", short_help="Place MIG instances on as few GPUs as possible.")
 @click.argument("model", shell_complete=_complete_models)
 @click.argument("profiles", nargs=-1, required=True, metavar="PROFILE=COUNT...")
 @click.option(
     "--gpus",
     type=click.IntRange(1, MOST_GPUS),
-    help="GPUs of a node, all of which the layout names; default: as few as it takes.",
+    help="GPUs per node, all of which the layout lists. Default: as few as needed.",
 )
 @root_option
 def solve(model: str, profiles: tuple[str, ...], gpus: int | None, root: Path | None) -> int:
-    """Spread a number of instances over as few GPUs as can hold them, and print the layout.
+    """Place MIG instances on as few GPUs as possible, and print the layout.
 
     \b
     gpugen mig solve h100-sxm5-80gb 3g.40gb=3 1g.10gb=10 --gpus 8
@@ -105,13 +105,13 @@ def solve(model: str, profiles: tuple[str, ...], gpus: int | None, root: Path | 
     layouts = mig.pack(geometry, demand, MOST_GPUS)
     if layouts is None or (gpus is not None and len(layouts) > gpus):
         many = (
-            f"takes {len(layouts)} GPUs of" if layouts else f"takes more than {MOST_GPUS} GPUs of"
+            f"needs {len(layouts)} GPUs of" if layouts else f"needs more than {MOST_GPUS} GPUs of"
         )
-        node = f", a node of this kind has {gpus}" if gpus is not None else ""
+        node = f", but a node has {gpus}" if gpus is not None else ""
         click.echo(f"{mig.spelled(demand)} {many} {model}{node}")
         return ExitCode.SPEC_IS_WRONG
     count = gpus or len(layouts)
-    layouts += [{}] * (count - len(layouts))  # every GPU of the node is named, also a whole one
+    layouts += [{}] * (count - len(layouts))  # every GPU of the node is listed, also a whole one
     used = sum(1 for layout in layouts if layout)
     click.echo(f"# {mig.spelled(demand)} on {used} of {count} GPUs of {model}: count: {count}")
     click.echo("layout:")
@@ -136,7 +136,7 @@ def _geometry(model: str, root: Path | None) -> MigGeometry:
         raise UsageError(f"no GPU model {model!r} in the catalogue", hint) from unknown
     if gpu.geometry is None:
         what = "the MIG profiles are not documented" if gpu.is_mig_capable else "it has no MIG"
-        raise UsageError(f"{model} cannot be cut: {what}")
+        raise UsageError(f"{model} cannot be partitioned: {what}")
     return gpu.geometry
 
 
@@ -148,6 +148,6 @@ def _layout(arguments: tuple[str, ...]) -> dict[str, int]:
         if not separator or not count.isascii() or not count.isdigit() or not 0 < int(count) < 1000:
             raise UsageError(f"{argument!r} is not PROFILE=COUNT", "for example 1g.5gb=7")
         if name in result:
-            raise UsageError(f"profile {name!r} stands twice")
+            raise UsageError(f"duplicate profile {name!r}")
         result[name] = int(count)
     return result

@@ -31,31 +31,33 @@ from gpugen.workspace import Workspace
 @click.option(
     "--check",
     is_flag=True,
-    help="Write nothing; exit 3 if out/ differs from the specs or holds foreign files.",
+    help="Write nothing; exit 3 if out/ differs from the specs or contains foreign files.",
 )
-@click.option("--diff", is_flag=True, help="Write nothing; print how out/ would change.")
-@click.option("--force", is_flag=True, help="Take over files that were edited or are not ours.")
+@click.option("--diff", is_flag=True, help="Write nothing; print the changes of out/ as a diff.")
+@click.option(
+    "--force", is_flag=True, help="Overwrite files that were edited or that gpugen did not write."
+)
 @click.option(
     "--prune",
     is_flag=True,
-    help="Delete the output of clusters whose spec is gone, but for ansible/ with its remove.yml.",
+    help="Delete the output of clusters without a spec, except ansible/ with its remove.yml.",
 )
 @click.option(
     "--hosts-clean",
     metavar="CLUSTER",
     multiple=True,
-    help="With --prune: remove.yml of this cluster has run, so delete its ansible/ as well.",
+    help="With --prune: also delete this cluster's ansible/, because its remove.yml has run.",
 )
+@click.option("--strict", is_flag=True, help="Treat warnings as errors; then nothing is written.")
 @click.option(
-    "--strict", is_flag=True, help="Let warnings count as errors; then nothing is written."
+    "--verify", is_flag=True, help="Validate every object against the Kubernetes client's models."
 )
-@click.option("--verify", is_flag=True, help="Hold every object against the Kubernetes client.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder to render into; default: out/ below the root.",
+    help="Folder to render into. Default: out/ below the root.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Print findings only.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only findings.")
 @output_option
 @root_option
 def command(
@@ -72,13 +74,13 @@ def command(
     output: str,
     root: Path | None,
 ) -> int:
-    """Render specs into out/<cluster>; none means all clusters.
+    """Render specs into out/<cluster>; without CLUSTER, all of them.
 
-    Nothing is written for any cluster while one of those asked for has an error. A file that was
-    edited by hand, or that stands where one of ours belongs, stops the run before a byte is
-    written. Whatever else gpugen did not write in out/ is reported and never touched; --check
-    exits 3 for it. What stands beside the clusters in out/, clusters whose spec is gone, and what
-    clusters must not share are looked at where all clusters are rendered.
+    If one of the clusters has an error, nothing is written. A file that was edited by hand, or that
+    gpugen did not write, is never overwritten without --force: the run stops before it writes
+    anything. Other foreign files in out/ are reported and never touched; --check exits 3 for them.
+    Only a run for all clusters checks for foreign files beside them, for clusters without a spec,
+    and for what clusters must not share.
     """
     options = Options(check, diff, force, prune, hosts_clean, strict, quiet, output)
     _refuse(options, clusters)
@@ -101,30 +103,35 @@ def command(
 
 
 def _refuse(options: Options, clusters: Sequence[str]) -> None:
-    """Refuse options that would do nothing. Raises UsageError."""
+    """Reject combinations of options without effect. Raises UsageError."""
     if options.prune and clusters:
-        raise UsageError("--prune is for the whole of out/", "name no cluster")
+        raise UsageError("--prune works on all of out/", "do not name clusters")
     if options.prune and options.compares:
-        raise UsageError("--prune deletes; --check and --diff write nothing", "leave one out")
+        raise UsageError("--prune deletes; --check and --diff write nothing", "remove one of them")
     if options.hosts_clean and not options.prune:
-        raise UsageError("--hosts-clean is a part of --prune", "write --prune --hosts-clean ...")
+        raise UsageError("--hosts-clean needs --prune", "write --prune --hosts-clean ...")
     if options.diff and options.output not in FOR_PEOPLE:
-        raise UsageError("--diff prints text", f"for programs: --check --output {options.output}")
+        raise UsageError(
+            "--diff prints text only", f"write --check --output {options.output} for programs"
+        )
 
 
 def _refuse_hosts_clean(names: Sequence[str], found: Comparison) -> None:
     for name in names:
         if name not in found.orphans or name in found.hidden:
             raise UsageError(
-                f"{name!r} is no cluster whose spec is gone",
-                f"these are: {', '.join(n for n in found.orphans if n not in found.hidden)}"
+                f"{name!r} is not a cluster without a spec",
+                (
+                    "clusters without a spec:"
+                    f" {', '.join(n for n in found.orphans if n not in found.hidden)}"
+                )
                 if found.orphans
-                else "--hosts-clean takes the name of one whose output --prune deletes",
+                else "--hosts-clean needs the name of a cluster whose output --prune deletes",
             )
 
 
 def _paths(workspace: Workspace, clusters: Sequence[str], folder: Path) -> list[Path]:
-    """Return the specs to render: none where the last is gone and output of it is left.
+    """Return the specs to render: none if the last one is gone but its output remains.
 
     Raises UsageError: one is no cluster of this repository.
     """
@@ -135,13 +142,13 @@ def _paths(workspace: Workspace, clusters: Sequence[str], folder: Path) -> list[
         if not workspace.owns(path):
             raise UsageError(
                 f"{path} is not a cluster of this repository",
-                "render takes clusters below inventories/; 'gpugen validate' judges any file",
+                "render works on clusters below inventories/; 'gpugen validate' accepts any file",
             )
     return paths
 
 
 def _verify(outcomes: Sequence[Outcome]) -> None:
-    """Hold every object of the plans against the client's models. Raises AssertionError: a bug."""
+    """Validate every object against the client's models. Raises AssertionError: a bug."""
     from gpugen.assemble import assemble
     from gpugen.kube.conform import difference
 

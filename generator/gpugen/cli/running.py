@@ -1,4 +1,4 @@
-"""A run of ``gpugen render`` whose specs are sound: it shows what differs, or writes it."""
+"""A run of ``gpugen render`` without errors in specs: shows the differences, or writes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpugen.workspace import Workspace
 
 
 class Options(NamedTuple):
-    """What was asked for besides clusters."""
+    """The options of the command line."""
 
     check: bool
     diff: bool
@@ -36,7 +36,7 @@ class Options(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A run whose specs are sound, and what was found before anything is written."""
+    """A run without errors in specs, and what was found before anything is written."""
 
     workspace: Workspace
     outcomes: Sequence[Outcome]
@@ -46,7 +46,7 @@ class Run(NamedTuple):
 
     @property
     def weight(self) -> Severity:
-        """How much a cluster weighs whose spec is gone."""
+        """The severity of a cluster without a spec."""
         return Severity.ERROR if self.options.check else Severity.WARNING
 
     @property
@@ -64,7 +64,7 @@ class Run(NamedTuple):
 
 
 def show(run: Run) -> int:
-    """Say what differs, and under ``--diff`` how; nothing is written."""
+    """Print what differs, with ``--diff`` how; nothing is written."""
     options, found = run.options, run.found
     differ = list(found.differences())
     extra = [*run.unseen, *telling.without_spec(found, run.weight)]
@@ -83,7 +83,7 @@ def show(run: Run) -> int:
 
 
 def _show_lines(run: Run, differ: Sequence[Changed]) -> None:
-    """Print what people read behind the findings: a line per path, and what ends the difference."""
+    """Print the text after the findings: a line per path, and what to do."""
     options, folder = run.options, run.found.folder
     if options.output == "text" and not options.diff:
         for line in telling.lines(run.found):
@@ -103,7 +103,7 @@ def _diff(run: Run) -> Iterator[str]:
 
 
 def write_all(run: Run) -> int:
-    """Write what differs and prune; findings come first for people, last for programs."""
+    """Write what differs and prune; findings are printed first as text, last for programs."""
     options, found = run.options, run.found
     extra = [*run.unseen, *telling.without_spec(found, run.weight, run.going)]
     extra += telling.foreign(found)
@@ -143,7 +143,7 @@ def _write_one(run: Run, outcome: Outcome, lock: write.Lock) -> Iterator[Changed
 
 
 def _prune(run: Run, lock: write.Lock) -> Iterator[Changed]:
-    """Delete the output of clusters whose spec is gone; their ansible/ once the hosts are clean."""
+    """Delete the output of clusters without a spec; their ansible/ once the hosts are clean."""
     folder = run.found.folder
     for name in run.found.orphans:
         if name in run.found.hidden:
@@ -151,6 +151,6 @@ def _prune(run: Run, lock: write.Lock) -> Iterator[Changed]:
         keep = "" if name in run.going else telling.HOSTS_HALF
         changes = write.prune(folder, name, keep=keep, force=run.options.force, lock=lock)
         if not run.options.quiet:
-            stays = f"; {keep} stays" if keep else ""
+            stays = f"; {keep} is kept" if keep else ""
             click.echo(f"{name}: {telling.summary(changes, telling.PRUNED)}{stays}", err=True)
         yield from (Changed(f"{folder}/{name}/{c.path}", name, str(c.kind)) for c in told(changes))

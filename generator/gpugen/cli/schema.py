@@ -19,7 +19,7 @@ def editor_schema() -> str:
 
 
 def _without_words(schema: Any) -> Any:
-    """Drop the words that are for our own findings only; their keys begin with ``x-``."""
+    """Drop the keywords for gpugen's own findings; they begin with ``x-``."""
     if isinstance(schema, list):
         return [_without_words(item) for item in schema]
     if not isinstance(schema, dict):
@@ -32,14 +32,16 @@ def _without_words(schema: Any) -> Any:
     "--write",
     "target",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write it to a file, such as schemas/cluster.editor.schema.json.",
+    help="Write it to this file, such as schemas/cluster.editor.schema.json.",
 )
-@click.option("--check", is_flag=True, help="Exit 3 if the file of --write is stale.")
+@click.option(
+    "--check", is_flag=True, help="Write nothing; exit 3 if the file of --write is out of date."
+)
 def command(target: Path | None, check: bool) -> int:
-    """Print the schema that editors complete and check specs with."""
+    """Print the JSON Schema with which editors complete and validate specs."""
     text = editor_schema()
     if check and target is None:
-        raise UsageError("--check compares a file", "name it with --write")
+        raise UsageError("--check needs a file", "give it with --write")
     if target is None:
         click.echo(text, nl=False)
         return ExitCode.DONE
@@ -55,7 +57,7 @@ def command(target: Path | None, check: bool) -> int:
 
 
 def _holds(target: Path, content: bytes) -> bool:
-    """Tell whether a file holds just that; no more of it is read."""
+    """Tell whether a file has exactly this content; not more of it is read."""
     if not target.is_file():
         return False
     with target.open("rb") as file:

@@ -1,4 +1,4 @@
-"""``gpugen simulate``: the fleet as nodes that KWOK plays."""
+"""``gpugen simulate``: a cluster's nodes, simulated by KWOK."""
 
 from __future__ import annotations
 
@@ -27,26 +27,28 @@ KUSTOMIZATION = "kustomization.yaml"
 
 @click.command("simulate")
 @click.argument("cluster", shell_complete=complete_clusters)
-@click.option(
-    "--nodes", type=click.IntRange(min=1), metavar="N", help="At most N nodes of each pool."
-)
+@click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="At most N nodes per pool.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Write a file per node and a kustomization.yaml there instead of printing.",
+    help="Write a file per node and a kustomization.yaml into this folder instead of printing.",
 )
-@click.option("--with-stages", is_flag=True, help="Add the stages that a bare kwok needs.")
+@click.option(
+    "--with-stages",
+    is_flag=True,
+    help="Add the stages that a kwok without its default configuration needs.",
+)
 @root_option
 def command(
     cluster: str, nodes: int | None, output: Path | None, with_stages: bool, root: Path | None
 ) -> int:
-    """Print a cluster's fleet as nodes for KWOK, to try workloads and GitOps without a GPU.
+    """Print a cluster's nodes as Node objects for KWOK, to try workloads and GitOps without GPUs.
 
     \b
     gpugen simulate lab --nodes 2 | kubectl --context kwok-gpu create -f -
 
-    The nodes are called as the real ones are: mind the context.
+    The nodes have the names of the real ones: apply them only to a test cluster.
     """
     workspace = open_workspace(root)
     (path,) = spec_paths(workspace, [cluster])
@@ -88,7 +90,7 @@ def _write(
     *,
     with_stages: bool,
 ) -> int:
-    """Write the folder as ``render`` writes: what gpugen did not write there is not touched.
+    """Write the folder like ``render``: what gpugen did not write there is not touched.
 
     Raises NotOursError: something else stands there. UsageError: the folder has no usable name.
     """
@@ -97,9 +99,9 @@ def _write(
     assert outcome.spec is not None
     place = folder.absolute()
     if place.name.startswith(".") or not place.name:
-        raise UsageError(f"cannot write into {folder}", "name a folder that is not hidden")
+        raise UsageError(f"cannot write into {folder}", "choose a folder that is not hidden")
     if any("/" in path for path in write.listed(place.parent, place.name)):
-        raise NotOursError(f"{folder} holds what gpugen rendered", "name another folder")
+        raise NotOursError(f"{folder} contains rendered output", "choose another folder")
     try:
         changes = write.write(
             _tree(outcome.spec, files, with_stages=with_stages),
@@ -107,7 +109,7 @@ def _write(
             place.name,
         )
     except NotOursError as error:
-        raise NotOursError(error.message, "move them away, or name another folder") from error
+        raise NotOursError(error.message, "move them away, or choose another folder") from error
     click.echo(f"{folder}: {len(files)} nodes, {len(changes)} files changed", err=True)
     return ExitCode.DONE
 

@@ -1,6 +1,7 @@
-"""Standard streams of a process: what cannot be written there is the environment's fault.
+"""Standard streams of a process; a failed write is an error of the environment.
 
-The streams raise StreamError, which is no OSError: libraries on the way would take that for theirs.
+The streams raise StreamError, which is no OSError: libraries in between would handle that one
+themselves.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ _ENDED = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
 
 
 class StreamError(GpugenError):
-    """A standard stream is full, closed, or nobody reads it any more."""
+    """A standard stream is full, closed, or has no reader any more."""
 
     def __init__(self, title: str, error: OSError) -> None:
         super().__init__(f"cannot write to {title}: {error.strerror}")
-        self.is_quiet = error.errno == errno.EPIPE  # whoever reads no more wants no message
+        self.is_quiet = error.errno == errno.EPIPE  # a closed pipe needs no message
 
 
 class _Raw(io.FileIO):
-    """A stream's file, whose faults are StreamErrors."""
+    """A stream's file, whose errors are StreamErrors."""
 
     def __init__(self, number: int, title: str) -> None:
         super().__init__(number, "w", closefd=False)
@@ -44,7 +45,7 @@ class _Raw(io.FileIO):
 
 
 def guard() -> None:
-    """Put streams of ours in place of Python's; those that are closed refuse what is written.
+    """Replace Python's standard streams; closed ones raise an error on write.
 
     A closed stream's number is taken, lest a file that is opened later gets it, and with it what
     was meant for people.
@@ -77,7 +78,7 @@ def settle(code: int) -> int:
 
 
 def _discard(number: int) -> None:
-    """Let what is buffered go nowhere, so that Python's own last attempt does not fail."""
+    """Discard what is buffered, so that Python's own last attempt does not fail."""
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, number)

@@ -1,4 +1,4 @@
-"""What stands in ``out/`` and is not as the specs say, as findings and as lines for people."""
+"""Differences between ``out/`` and the specs, as findings and as lines of text."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ HOSTS_HALF = "ansible/"
 REMOVAL = "ansible/remove.yml"
 _NAMED = 5  # foreign paths that one message names
 _REFUSED = (write.Kind.EDITED, write.Kind.REPLACED_BY_LINK)
-_DONE = {  # what became of paths that were not as they had been written
+_DONE = {  # what happened to paths that had been changed since
     write.Kind.EDITED: "overwritten",
     write.Kind.MISSING: "restored",
     write.Kind.FOREIGN: "taken over",
 }
-PRUNED = {**_DONE, write.Kind.FOREIGN: "left alone"}
+PRUNED = {**_DONE, write.Kind.FOREIGN: "not changed"}
 
 
 def without_spec(
     found: Comparison, weight: Severity, going: Collection[str] = ()
 ) -> Iterator[Finding]:
-    """Yield the clusters whose spec is gone, with what to run before their output is deleted.
+    """Yield the clusters without a spec, with what to run before their output is deleted.
 
-    going: clusters of which nothing will be left, so that nothing is to be said.
+    going: clusters of which nothing will remain, about which there is nothing to report.
     """
     for name, files in found.orphans.items():
         if name in going:
@@ -40,8 +40,8 @@ def without_spec(
         prune = "'gpugen render --prune' deletes what gpugen wrote there"
         if REMOVAL in files:
             clean = f"then 'gpugen render --prune --hosts-clean {name}' deletes what gpugen wrote"
-            rest = f"; without --hosts-clean {HOSTS_HALF} stays" * _has_more(files)
-            prune = f"before this is merged, {command}; {clean}{rest}"
+            rest = f"; without --hosts-clean {HOSTS_HALF} is kept" * _has_more(files)
+            prune = f"before merging, {command}; {clean}{rest}"
         yield Finding(
             "output-without-spec",
             f"{found.shown(name)} {words}",
@@ -62,28 +62,28 @@ def foreign(found: Comparison) -> Iterator[Finding]:
         top = str(found.folder.parent)
         shown = [path.removeprefix(f"{top}/") for path in paths[:_NAMED]]
         more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-        many = f"{len(paths)} paths that are" if len(paths) > 1 else "a path that is"
+        many = f"{len(paths)} paths that were" if len(paths) > 1 else "a path that was"
         yield Finding(
             "output-foreign",
-            f"{found.folder.name}/ holds {many} not gpugen's: {', '.join(shown)}{more}",
-            f"delete or move them; {found.folder.name}/ is for what gpugen renders, and nothing"
-            " else there is ever touched",
+            f"{found.folder.name}/ contains {many} not written by gpugen: {', '.join(shown)}{more}",
+            f"delete or move them; {found.folder.name}/ is for rendered output only, and gpugen"
+            " never touches other files there",
             severity=Severity.WARNING,
             location=Location(paths[0], 1, 1),
         )
 
 
 def differences(found: Comparison) -> Iterator[Finding]:
-    """Yield one error per path that is not as the specs say; gone clusters are told elsewhere."""
+    """Yield one error per path that differs from the specs, but not for clusters without a spec."""
     for path, _, kind in found.differences():
         if kind == WITHOUT_SPEC:
             continue
         is_foreign = kind == FOREIGN
         yield Finding(
             "output-foreign" if is_foreign else "output-differs",
-            "gpugen did not write this"
+            "not written by gpugen"
             if is_foreign
-            else f"this is not what the spec says: {kind}",
+            else f"differs from what the spec renders to: {kind}",
             "delete or move it"
             if is_foreign
             else f"run 'gpugen render{_force([kind])}' and commit",
@@ -104,14 +104,14 @@ def lines(found: Comparison) -> Iterator[str]:
 
 
 def advice(found: Sequence[Changed]) -> str:
-    """Say what makes the output what the specs say."""
+    """Return what to do so that the output matches the specs."""
     kinds = [one.kind for one in found]
     parts = []
     if any(kind != FOREIGN for kind in kinds):
         prune = " --prune" * (WITHOUT_SPEC in kinds)
         parts.append(f"run 'gpugen render{_force(kinds)}{prune}' and commit")
     if FOREIGN in kinds:
-        parts.append("delete what is foreign")
+        parts.append("delete foreign files")
     return "; ".join(parts)
 
 

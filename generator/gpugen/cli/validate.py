@@ -22,14 +22,14 @@ from gpugen.errors import ExitCode
 
 @click.command("validate")
 @click.argument("clusters", nargs=-1, metavar="[CLUSTER|FILE]...", shell_complete=complete_clusters)
-@click.option("--strict", is_flag=True, help="Let warnings count as errors.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @output_option
 @root_option
 def command(clusters: tuple[str, ...], strict: bool, output: str, root: Path | None) -> int:
-    """Judge specs: schema first, then all cross-checks, every finding of a stage at once.
+    """Validate specs: schema, then all semantic checks.
 
-    CLUSTER is a folder below inventories/, FILE any spec; none means all clusters. Clusters that
-    are judged in one run are also compared: a host, or a Kubernetes cluster, has one spec.
+    CLUSTER is a folder below inventories/, FILE any spec; without arguments, all clusters. Clusters
+    of one run are also compared: a host, or a Kubernetes cluster, must be in one spec only.
     """
     workspace = open_workspace(root)
     outcomes = [pipeline.run(path, workspace) for path in spec_paths(workspace, clusters)]

@@ -1,1 +1,1 @@
-"""Hosts by name and address: ranges, names that are taken, where the spec states a setting."""
+"""Hosts by name and address: ranges, reserved names, places of settings."""

@@ -1,4 +1,4 @@
-"""What a host is reached at: addresses and names, compared as a resolver takes them."""
+"""Addresses and names of hosts, compared as a resolver reads them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def parsed(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def is_number(text: str) -> bool:
-    """Tell whether a resolver takes a text for numbers: 127.1, 0x7f.1 and 2130706433 are 127.0.0.1.
+    """Tell whether a resolver reads a text as an IPv4 address: 127.1, 0x7f.1, 2130706433.
 
     Source: getaddrinfo(3), which takes what inet_aton(3) takes.
     """
@@ -46,24 +46,24 @@ def leads_somewhere(text: str) -> bool:
 
 
 def not_a_hosts(text: str) -> str:
-    """Say why an address or a name cannot be that of another machine; empty where it can."""
+    """Return why an address or a name cannot be another machine's; empty if it can."""
     if _LOOPBACK.match(text.lower().rstrip(".")):
-        return "is the machine itself"
+        return "is the local machine"
     if text[-1:] not in _LAST and ":" not in text:
         return ""
     found = parsed(text)
     if found is None:
-        return "is no address, but a resolver may take it for one" if is_number(text) else ""
+        return "is not an IP address, but resolvers may read it as one" if is_number(text) else ""
     reasons = {
-        "is the machine itself": found.is_loopback,
-        "stands for no machine": found.is_unspecified or found in _NOWHERE,
-        "is link-local, which says nothing without a network card": found.is_link_local,
+        "is the local machine": found.is_loopback,
+        "is not the address of a machine": found.is_unspecified or found in _NOWHERE,
+        "is link-local, which is ambiguous without a network interface": found.is_link_local,
         "is a multicast address": found.is_multicast,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 def target(text: str) -> str:
-    """Return an address or name in the one spelling by which two are compared."""
+    """Return the canonical form of an address or name, for comparison."""
     found = parsed(text)
     return str(found) if found is not None else text.lower().rstrip(".")

@@ -1,10 +1,10 @@
-"""Names of the inventory that are gpugen's: groups, and the host that the plays run on."""
+"""Reserved names of the inventory: groups, and the control host."""
 
 from __future__ import annotations
 
 ALL_HOSTS = "gpu"  # group of all pools
 CONTROL_PLANE = "control_plane"  # group of the cluster's control-plane nodes
-CONTROL_HOST = "gpugen_control"  # where kubectl runs; no host of a spec has an underscore
+CONTROL_HOST = "gpugen_control"  # where kubectl runs; host names of specs have no underscore
 OF_ANSIBLE = ("all", "ungrouped")  # groups that every inventory has
 
 

@@ -1,4 +1,4 @@
-"""Where the spec states a setting of a pool's hosts: in the pool, in hostDefaults or nowhere."""
+"""The place of a setting of a pool's hosts: in the pool, in hostDefaults, or none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULTS = ROOT / "hostDefaults"
 
 
 def host_setting(spec: ClusterSpec, pool: NodePool, *path: str) -> Pointer:
-    """Return where a setting stands, by its keys below ``host``; the pool's own comes first."""
+    """Return the place of a setting by its keys below ``host``; the pool's own comes first."""
     return place_of(spec.stated, pool.at, *path)
 
 

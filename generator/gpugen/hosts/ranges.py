@@ -1,4 +1,4 @@
-"""Host names, Ansible's ranges of them, expanded as Ansible does, and the nodes they are.
+"""Host names and Ansible's ranges of them, expanded as Ansible does, and their node names.
 
 Source: ansible-core 2.19, lib/ansible/plugins/inventory/__init__.py, expand_hostname_range.
 """
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from gpugen.model.spec import ClusterSpec, HostLine
 
 MOST = 20_000  # hosts of one range and of one cluster
-_COUNTABLE = 10**9  # hosts; beyond that a number says nothing any more
+_COUNTABLE = 10**9  # hosts; larger numbers are not counted
 _LETTERS = string.ascii_lowercase
 _RANGE = re.compile(r"\[([0-9]+|[a-z]):([0-9]+|[a-z])(?::([0-9]+))?\]")
 
 
 class RangeError(ValueError):
-    """A range that Ansible refuses, that is empty or that names too many; the text says why."""
+    """A range that Ansible rejects, that is empty or has too many hosts; the text says why."""
 
 
 class TooManyHostsError(RangeError):
-    """A range that names more hosts than a cluster may have."""
+    """A range with more hosts than a cluster may have."""
 
 
 def count(pattern: str) -> int:
@@ -36,7 +36,7 @@ def count(pattern: str) -> int:
     total = prod(_size(_values(match)) for match in _RANGE.finditer(pattern))
     if total > MOST:
         many = str(total) if total < _COUNTABLE else f"more than {_COUNTABLE}"
-        raise TooManyHostsError(f"{pattern!r} names {many} hosts; {MOST} are the most")
+        raise TooManyHostsError(f"{pattern!r} has {many} hosts; at most {MOST} are allowed")
     return total
 
 
@@ -58,8 +58,8 @@ def expand(pattern: str) -> Iterator[str]:
 def listed(patterns: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """List the hosts of all patterns of one cluster, at most ``MOST`` in all.
 
-    A pattern that is wrong has none; where all together name too many, none has any. The check
-    hosts-range-wrong says so, and nothing else looks at hosts that are not listed.
+    A wrong pattern has none; if all together have too many, none has any. The check
+    hosts-range-wrong reports that; other checks skip hosts that are not listed.
     """
     counts: dict[str, int] = {}
     total = 0
@@ -93,22 +93,22 @@ def _values(match: re.Match[str]) -> range:
         raise RangeError(f"range {match[0]} mixes a letter and a number")
     if low.isdigit():
         if len(low) > 1 and low[0] == "0" and len(low) != len(high):
-            raise RangeError(f"range {match[0]} writes its bounds with different numbers of digits")
+            raise RangeError(f"the bounds of range {match[0]} have different numbers of digits")
         values = range(int(low), int(high) + 1, step)
     else:
         values = range(_LETTERS.index(low), _LETTERS.index(high) + 1, step)
     if not values:
-        raise RangeError(f"range {match[0]} is empty: it runs backwards")
+        raise RangeError(f"range {match[0]} is empty: its first bound is above its last")
     return values
 
 
 def _size(values: range) -> int:
-    """Count the values of a bracket; len() takes no range of more than a machine word."""
+    """Count the values of a bracket; len() is limited to a machine word."""
     return (values.stop - values.start + values.step - 1) // values.step
 
 
 def _spelled(match: re.Match[str]) -> Sequence[str]:
-    """Spell the values of one bracket; numbers keep the width of the lower bound."""
+    """Yield the values of one bracket; numbers keep the width of the lower bound."""
     low = match[1]
     if not low.isdigit():
         return [_LETTERS[place] for place in _values(match)]

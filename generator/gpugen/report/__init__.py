@@ -1,4 +1,4 @@
-"""Findings as text for people, as JSON, as SARIF and as annotations of a pull request."""
+"""Findings as text, JSON, SARIF and annotations of a pull request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_SHOWN = 100  # findings of one file, in the forms for people
 
 
 class Judged(Protocol):
-    """What the stages made of one spec file."""
+    """One spec file after the stages."""
 
     @property
     def path(self) -> Path:
@@ -65,7 +65,7 @@ def render_findings(
 
 
 def rows(outcomes: Sequence[Judged], extra: Iterable[Finding] = ()) -> list[Row]:
-    """Return the findings with their places, sorted; what clusters share is listed once."""
+    """Return the findings with their places, sorted, each once."""
     found = {row for one in outcomes for row in _rows(one.findings, one.path, one.document)}
     found.update(_rows(extra, Path(), None))
     return sorted(found)
@@ -95,7 +95,7 @@ def _row(finding: Finding, path: Path, locator: Locator | None, secret: str) -> 
 
 
 def _near(path: str) -> str:
-    """Spell a path relative to the current folder if it lies there."""
+    """Return a path relative to the current folder if it is below it."""
     here = Path.cwd()
     if os.path.isabs(path) and Path(path).is_relative_to(here):  # noqa: PTH117 - cheaper
         path = Path(path).relative_to(here).as_posix()
@@ -103,7 +103,7 @@ def _near(path: str) -> str:
 
 
 def wants_colour(is_terminal: bool) -> bool:
-    """Tell whether to colour: NO_COLOR and FORCE_COLOR decide, else the terminal."""
+    """Tell whether to use colour: NO_COLOR and FORCE_COLOR decide, otherwise the terminal."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
@@ -138,7 +138,7 @@ def _coloured(severity: str, place: str) -> tuple[str, str]:
 
 
 def _at_most_shown(found: list[Row]) -> Iterator[tuple[Row | None, str]]:
-    """Yield a hundred findings of each file; after them a line that counts the others."""
+    """Yield the first hundred findings of each file, then a line that counts the others."""
     for path, group in groupby(found, key=lambda row: row.path):
         of_file = list(group)
         yield from ((row, "") for row in of_file[:MAX_SHOWN])

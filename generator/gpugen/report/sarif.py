@@ -28,7 +28,7 @@ def log(found: list[Row], explained: Callable[[str], str] = str) -> str:
 
 
 def _rule(id: str, meaning: str) -> dict[str, Any]:
-    """Describe a rule with the texts that code scanning shows beside its findings."""
+    """Describe a rule with the texts that code scanning shows with its findings."""
     return {
         "id": id,
         "shortDescription": {"text": " ".join(meaning.partition("\n\n")[0].split())},
@@ -58,5 +58,5 @@ def _result(row: Row, rule: int) -> dict[str, Any]:
 
 
 def dumped(document: dict[str, Any]) -> str:
-    """Return JSON in ASCII, so that nothing in it can drive a terminal."""
+    """Return JSON in ASCII, so that it cannot contain terminal control characters."""
     return json.dumps(document, indent=2) + "\n"

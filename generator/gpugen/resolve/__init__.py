@@ -1,4 +1,4 @@
-"""Stage 3: plain data becomes a ClusterSpec; defaults filled, every name found in the catalogue.
+"""Stage 3: plain data becomes a ClusterSpec, with defaults, and names looked up in the catalogue.
 
 The only translator from spec keys to model names. An unknown name is a finding of this stage;
 whatever a schema cannot say about known names is a check's.
@@ -39,7 +39,7 @@ def root_schema() -> dict[str, Any]:
 def resolve(
     data: Mapping[str, Any], catalog: Catalog, source: str
 ) -> tuple[ClusterSpec | None, list[Finding]]:
-    """Return the spec, or the findings about names that nobody knows.
+    """Return the spec, or the findings about unknown names.
 
     data: a spec that the schema passed. source: its path relative to the repository's root.
     """
@@ -47,19 +47,19 @@ def resolve(
     spec = resolver.cluster(source)
     found = resolver.findings
     if len(found) >= MOST_OF_A_KIND:
-        hint = "correct the first ones; the rest may have the same cause"
-        found.append(Finding(found[-1].id, "and perhaps more names that nobody knows", hint, ROOT))
+        hint = "correct the first ones; the others may have the same cause"
+        found.append(Finding(found[-1].id, "and possibly more unknown names", hint, ROOT))
     return (None if found else spec), found
 
 
 class _Resolver(NamedTuple):
-    """One run over one spec; collects what it does not find."""
+    """Resolves one spec, and collects unknown names."""
 
     stated: Mapping[str, Any]  # as the user wrote it
     catalog: Catalog
     hosts: host_lines.Hosts
     findings: list[Finding]
-    missing: dict[str, list[int]]  # what no host settings state -> the pools
+    missing: dict[str, list[int]]  # setting that is not stated -> the pools
 
     def cluster(self, source: str) -> ClusterSpec | None:
         data = fill(self.stated, root_schema(), root_schema())
@@ -95,7 +95,7 @@ class _Resolver(NamedTuple):
         return spec._replace(options=_options(spec, data["components"]))
 
     def _row(self, find: Callable[[Any], T], key: object, at: Pointer) -> T | None:
-        """Look a name up; what is not found becomes a finding with near names, a hundred times."""
+        """Look a name up; an unknown one becomes a finding with similar names, up to a hundred."""
         if len(self.findings) >= MOST_OF_A_KIND:
             return None
         try:
@@ -166,7 +166,7 @@ class _Resolver(NamedTuple):
         )
 
     def _host(self, index: int, gpu: GpuModel | None) -> HostSettings | None:
-        """Merge a pool's host settings over the defaults; each value points to where it stands."""
+        """Merge a pool's host settings over the defaults; each value keeps its place."""
         defaults = self.stated.get("hostDefaults", {})
         own = self.stated["pools"][index].get("host", {})
         schema = root_schema()
@@ -225,7 +225,7 @@ class _Resolver(NamedTuple):
 
 
 def _over(default: Any, own: Any) -> Any:
-    """Return a pool's setting over the default; mappings by key, but one repository is a whole."""
+    """Merge a pool's setting over the default; mappings by key, a repository as a whole."""
     if not isinstance(default, dict) or not isinstance(own, dict) or "baseURL" in {*default, *own}:
         return own
     return {**default, **own}

@@ -15,15 +15,15 @@ _NEEDED = {
     "os": ("operating system", "os: ubuntu-24.04"),
     "driver-version": ("driver version", 'driver: {version: "580.178.04"}'),
     "container-toolkit-version": (
-        "version of the container toolkit",
+        "container toolkit version",
         'containerToolkit: {version: "1.20.0"}',
     ),
 }
-Hosts: TypeAlias = Mapping[str, tuple[str, ...]]  # pattern -> the hosts that it names
+Hosts: TypeAlias = Mapping[str, tuple[str, ...]]  # pattern -> its hosts
 
 
 def listed(data: Mapping[str, Any]) -> Hosts:
-    """Return the hosts that each pattern of a spec names; see ``ranges.listed``."""
+    """Return the hosts of each pattern of a spec; see ``ranges.listed``."""
     return ranges.listed(_patterns(data))
 
 
@@ -60,13 +60,13 @@ def control_plane(data: Mapping[str, Any], hosts: Hosts) -> ControlPlane:
 def missing_settings(
     missing: Mapping[str, list[int]], stated: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """Word what no host settings state, in one finding where everything is missing.
+    """Yield the findings about missing host settings, one if all are missing.
 
-    missing: the part of a finding's id -> the indices of the pools that lack it.
+    missing: part of a finding's id -> indices of the pools without it.
     """
     if set(missing) == set(_NEEDED) and len({tuple(pools) for pools in missing.values()}) == 1:
         examples = ", ".join(example for _, example in _NEEDED.values())
-        what = "operating system, driver version or version of the container toolkit"
+        what = "operating system, driver version or container toolkit version"
         yield _missing("settings", missing["os"], stated, what, f"{{{examples}}}")
         return
     for what, pools in missing.items():
@@ -85,7 +85,7 @@ def _missing(
         at = DEFAULTS
     return Finding(
         f"host-missing-{what}",
-        f"{who} no {words}, and hostDefaults states none",
+        f"{who} no {words}, and neither has hostDefaults",
         f"write hostDefaults: {example}, or the same under host: in the pool",
         at,
         at_key=True,

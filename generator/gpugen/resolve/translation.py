@@ -35,7 +35,7 @@ from gpugen.model.spec import (
 )
 from gpugen.model.tuning import CudaToolkit, Tuning
 
-VENDOR = "vendor"  # the word for the vendor's own repositories
+VENDOR = "vendor"  # means the vendor's own repositories
 
 
 def access(data: Mapping[str, Any]) -> Access:
@@ -50,7 +50,7 @@ def access(data: Mapping[str, Any]) -> Access:
 
 
 def ssh(data: Mapping[str, Any], owner: Pointer) -> Ssh | None:
-    """Return what a pool or a host line states of its own; without a word, nothing."""
+    """Return the SSH settings of a pool or host; None if it states none."""
     return _ssh(data["ssh"], owner / "ssh") if "ssh" in data else None
 
 
@@ -69,7 +69,7 @@ def _ssh(data: Mapping[str, Any], at: Pointer) -> Ssh:
 def mig(
     data: Mapping[str, Any] | None, gpu_count: int, pool: Pointer, distribution: Distribution | None
 ) -> Mig:
-    """Return how a pool is cut; without a word, it is not."""
+    """Return a pool's MIG settings; no layout if not stated."""
     at = pool / "mig"
     default = MigManager.CLUSTER
     if distribution is not None and not distribution.kubelet_unit:
@@ -91,7 +91,7 @@ def mig(
 
 
 def sharing(data: Mapping[str, Any] | None, at: Pointer) -> Sharing:
-    """Return how a pool is shared; without a word, it is not."""
+    """Return a pool's sharing; none if not stated."""
     if data is None:
         return Sharing(
             SharingMode.NONE, {}, rename=False, fail_requests_greater_than_one=True, at=at
@@ -106,7 +106,7 @@ def sharing(data: Mapping[str, Any] | None, at: Pointer) -> Sharing:
 
 
 def repositories(data: Any, where: Callable[..., Pointer]) -> Repositories:
-    """Return where a pool's packages come from. where: key -> where it stands."""
+    """Return a pool's package repositories. where: key -> its place."""
     if data is None:
         return Repositories()
     if data == VENDOR or "baseURL" in data:
@@ -145,7 +145,7 @@ def driver(data: Mapping[str, Any], branch: DriverBranch | None, at: Pointer) ->
 
 
 def tuning(data: Mapping[str, Any] | None, at: Pointer) -> Tuning | None:
-    """Return how a pool's hosts are tuned; without a word, they are not."""
+    """Return the tuning of a pool's hosts; None if not stated."""
     if data is None:
         return None
     clocks, pages, limits = (data.get(k, {}) for k in ("lockedClocksMHz", "hugepages", "limits"))
@@ -167,7 +167,7 @@ def tuning(data: Mapping[str, Any] | None, at: Pointer) -> Tuning | None:
 
 
 def cuda_toolkit(data: Mapping[str, Any] | None, at: Pointer) -> CudaToolkit | None:
-    """Return the CUDA toolkits of a pool's hosts; without a word, none."""
+    """Return the CUDA toolkits of a pool's hosts; None if not stated."""
     if data is None:
         return None
     return CudaToolkit(
@@ -180,7 +180,7 @@ def cuda_toolkit(data: Mapping[str, Any] | None, at: Pointer) -> CudaToolkit | N
 
 
 def dcgm(data: Mapping[str, Any] | None, at: Pointer) -> Dcgm | None:
-    """Return which DCGM engine a pool's hosts run; without a word, the role leaves them alone."""
+    """Return the DCGM engine of a pool's hosts; None if not stated, then hosts are not changed."""
     return None if data is None else Dcgm(DcgmMode(data["mode"]), data.get("version", ""), at)
 
 
@@ -201,7 +201,7 @@ def images(data: Mapping[str, Any]) -> Images:
 
 
 def drain(data: Mapping[str, Any]) -> Drain:
-    """Return how plays empty a node."""
+    """Return how plays drain a node."""
     return Drain(
         timeout=data["timeout"],
         delete_empty_dir=data["deleteEmptyDir"],
@@ -210,12 +210,12 @@ def drain(data: Mapping[str, Any]) -> Drain:
 
 
 def rollout(data: Mapping[str, Any]) -> Rollout:
-    """Return how plays go through the hosts."""
+    """Return how plays proceed through the hosts."""
     return Rollout(tuple(data["serial"]), data["allowDisruption"])
 
 
 def delivery(data: Mapping[str, Any], cluster: str) -> Delivery:
-    """Return what the delivery engine is pointed at."""
+    """Return the settings of the delivery engine."""
     return Delivery(
         engine=data["engine"],
         repo_url=data.get("repoURL", ""),

@@ -1,4 +1,4 @@
-"""What credentials look like: known kinds by their signs, others by how random they are."""
+"""Detects credentials: known kinds by their prefixes, others by their randomness."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = {  # kind -> pattern; the sign that stands in every one of them is looke
     "a GitHub token": (("gh", "github_pat_"), r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,})"),
     "a GitLab token": (("gl", "GR13"), r"\b(?:gl[a-z]{2,6}-[\w-]{16,}|GR1348941[\w-]{16,})"),
     "a Slack token": (("xox", "xapp-"), r"\b(?:xox[a-z]-[\w-]{10,}|xapp-[\w-]{10,})"),
-    "a webhook's address": (
+    "a webhook URL": (
         ("hook",),
         r"(?:hooks\.slack\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks"
         r"|webhook\.office\.com/webhookb2)/[\w/@.-]{8,}",
@@ -30,12 +30,12 @@ KINDS = {  # kind -> pattern; the sign that stands in every one of them is looke
         ("AIza", "ya29.", "GOCSPX-"),
         r"\b(?:AIza[\w-]{30,}|ya29\.[\w-]{16,}|GOCSPX-[\w-]{16,})",
     ),
-    "a token of a package index": (
+    "a package index token": (
         ("pypi-", "npm_", "rubygems_"),
         r"\b(?:pypi-[\w-]{16,}|npm_[A-Za-z0-9]{30,}|rubygems_[0-9a-f]{32,})",
     ),
     "a Docker token": (("dckr_",), r"\bdckr_[a-z]{2,4}_[\w-]{16,}"),
-    "a key of a model provider": (
+    "a model provider's API key": (
         ("sk-", "hf_", "nvapi-", "api_org_", "gsk_", "xai-", "r8_"),
         rf"{_WORD}(?:sk-{_MIXED}[\w-]{{20,}}|sk-(?:ant|proj)-[\w-]{{16,}}|hf_[A-Za-z0-9]{{20,}}"
         rf"|nvapi-[\w-]{{20,}}|api_org_[A-Za-z0-9]{{20,}}|gsk_\w{{20,}}|xai-\w{{20,}}|r8_\w{{20,}})",
@@ -53,7 +53,7 @@ KINDS = {  # kind -> pattern; the sign that stands in every one of them is looke
         r"[\w.~-]{3}[78]Q~[\w.~-]{30,}|[?&;]sig=[\w%+/=]{16,}",
     ),
     "a SendGrid key": (("SG.",), r"\bSG\.[\w-]{16,}\.[\w-]{16,}"),
-    "a cloud's token": (
+    "a cloud provider's token": (
         ("dapi", "do", "tskey-", "LTAI", "AKID", "AQVN", "ATATT", "glsa_", "glc_", "dp.", "pul-"),
         r"\b(?:dapi[0-9a-f]{32}|do[opr]_v1_[0-9a-f]{32,}|tskey-[\w-]{16,}|LTAI[A-Za-z0-9]{12,}"
         r"|AKID[A-Za-z0-9]{13,}|AQVN[\w-]{30,}|ATATT3[\w=-]{16,}|gl(?:sa|c)_\w{20,}"
@@ -72,7 +72,7 @@ KINDS = {  # kind -> pattern; the sign that stands in every one of them is looke
         r"|LS0tLS1CRUdJTi(?!BDRVJU|BQVUJM)[\w+/=-]*|b3BlbnNzaC1rZXktdjE[\w+/=-]*",
     ),
     "an age key": (("AGE-",), r"AGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9-]+)-1[0-9A-Z]{16,}"),
-    "a password in an address": (
+    "a password in a URL": (
         ("://", "="),
         r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)|(?<=http://)[^/\s@]+(?=@)|(?<=https://)[^/\s@]+(?=@)"
         r"|[?&](?:[\w-]*token|[\w-]*key|sig|signature|password|auth|secret)=[^&\s'\"]{4,}",
@@ -97,7 +97,7 @@ _DIGEST = re.compile(
 )
 _FINGERPRINT = 40  # hexadecimal digits of an OpenPGP fingerprint, and of a commit
 _LOWER = re.compile("a{4,}")  # a word, in kinds of characters
-RANDOM = "a random text, as keys and tokens are"
+RANDOM = "random text like a key or token"
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _NAMES = {"pass", "pw", "pwd", "pin", "secret", "token", "tokens", "cred", "creds", "vault"}
 _ENDS = re.compile(
@@ -117,7 +117,7 @@ _ABOUT = {  # what is said about a secret, and is none
 
 
 def secret_in(text: str) -> str:
-    """Return what kind of credential a text holds by its look, or nothing."""
+    """Return the kind of credential that a text looks like, or nothing."""
     for kind, (signs, _) in KINDS.items():
         if any(sign in text for sign in signs) and _pattern(kind).search(text):
             return kind
@@ -135,12 +135,12 @@ def masked(text: str) -> str:
 
 
 def masked_line(text: str) -> str:
-    """Return a line with asterisks in place of credentials; a very long one is cut."""
+    """Return a line with asterisks in place of credentials, truncated if very long."""
     return masked(text) if len(text) <= LINE else f"{masked(text[:LINE])}…"
 
 
 def masked_lines(text: str) -> str:
-    """Hide credentials of a YAML text, and what stands under the name of one."""
+    """Hide credentials of a YAML text, and values of keys that are named like one."""
     lines = []
     for line in text.split("\n"):
         name, colon, value = line.partition(": ")
@@ -168,7 +168,7 @@ def masked_pointer(pointer: Pointer) -> Pointer:
 
 
 def stated_secret(data: Any, pointer: Pointer) -> str:
-    """Return the text that stands in data under the name of a secret, or nothing."""
+    """Return the text in data whose key is named like a secret, or nothing."""
     for part in pointer.parts:
         if isinstance(data, dict):
             data = data.get(part)

@@ -1,4 +1,4 @@
-"""How text of a user's is spelled in messages: short, on one line, nothing invisible."""
+"""How a user's text is shown in messages: short, on one line, nothing invisible."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _EXTRA = re.compile(r"((?:://|@)[^\s?#]*[?#])\S+")
 
 
 def printable(text: str) -> str:
-    """Escape everything that a terminal could take for a command or that no reader sees."""
+    """Escape control characters and invisible characters."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def shown(text: str) -> str:
-    """Cut a text to 40 characters and make it printable; credentials become asterisks.
+    """Truncate a text to 40 characters and make it printable; credentials become asterisks.
 
-    So does all that an address may carry beside itself: user and password, query and fragment.
+    So do user, password, query and fragment of a URL.
     """
     text = masked(text[:LONGEST])
     text = _EXTRA.sub(r"\1***", _USER.sub("***", text))
@@ -32,7 +32,7 @@ def shown(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Put a text between quotes for a message, cut and printable."""
+    """Quote a text for a message, truncated and printable."""
     return f"'{shown(text)}'"
 
 
@@ -42,10 +42,10 @@ def same(word: str, known: Iterable[str]) -> str:
 
 
 def nearest(word: str, known: Iterable[str], likeness: float = 0.7) -> str:
-    """Return the known word that a misspelt one stands for, or nothing.
+    """Return the known word that a misspelt one probably means, or nothing.
 
-    Case, hyphens and underscores count for nothing, so timeSlicing finds time-slicing.
-    likeness: the least ratio of common letters, from 0 to 1.
+    Case, hyphens and underscores do not count, so timeSlicing finds time-slicing. likeness: the
+    least ratio of common letters, from 0 to 1.
     """
     folded = {_folded(candidate): candidate for candidate in known}
     if _folded(word) in folded:

@@ -1,11 +1,11 @@
-"""Versions of drivers and tools as tuples that compare as their vendors count."""
+"""Versions of drivers and tools, compared as numbers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-UPGRADE = "upgrade gpugen, or correct it if it is a slip"
+UPGRADE = "upgrade gpugen, or correct the version if it is a typo"
 _VERSIONED = re.compile(r"(.*?)([0-9]{1,9}(?:\.[0-9]{1,9}){0,5})")
 
 
@@ -34,8 +34,8 @@ def newest_before(name: str, known: Iterable[str]) -> str:
 
 
 def newer_words(what: str, newest: str = "") -> str:
-    """Say that something is newer than this gpugen."""
+    """Return the message that something is newer than this gpugen."""
     from gpugen import __version__
 
     known = f" (the newest is {newest})" if newest else ""
-    return f"{what} is newer than gpugen {__version__} knows{known}"
+    return f"{what} is newer than any that gpugen {__version__} knows{known}"

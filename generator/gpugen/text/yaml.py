@@ -1,7 +1,7 @@
-"""The one YAML writer: text that YAML 1.1 and 1.2 readers, and shells of ours, read alike.
+"""The one YAML writer: text with the same meaning to YAML 1.1 and 1.2 parsers, and to Ansible.
 
-A string is bare only if it is plainly a word. Readers of YAML 1.1 such as Ansible's take a bare
-``on`` for true and ``12:30`` for 750; those and everything doubtful are double-quoted.
+A string is unquoted only if it is plainly a word. YAML 1.1 parsers such as Ansible's read an
+unquoted ``on`` as true and ``12:30`` as 750; those and everything doubtful are double-quoted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0
 
 
 class Unsafe(NamedTuple):
-    """A mapping or a sequence in which Ansible must take every string for data.
+    """A mapping or a sequence whose strings Ansible must not evaluate.
 
     Written with the tag ``!unsafe``. A string alone cannot be: behind the tag Ansible reads even a
     quoted "on" as true.
@@ -63,7 +63,7 @@ def to_yaml(value: object) -> str:
 
 
 def _mapping(value: Mapping[str, Any], indent: str, lead: str, lines: list[str]) -> None:
-    """Append the entries; ``lead`` stands before the first one in place of the indent."""
+    """Append the entries; ``lead`` replaces the indent of the first one."""
     deeper = indent + "  "
     start = lead or indent
     for key, item in value.items():
@@ -153,7 +153,7 @@ def _block(text: str, indent: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _text(text: str) -> str:
-    """Write a string of one line, bare if it is plainly a word."""
+    """Write a string of one line, unquoted if it is plainly a word."""
     if _WORD.match(text) and text.lower() not in _NOT_WORDS:
         return text
     return _quoted(text)

@@ -1,4 +1,4 @@
-"""Stage 2: the shape of a spec by JSON Schema alone."""
+"""Stage 2: validates the structure of a spec against its JSON Schema."""
 
 from __future__ import annotations
 
@@ -17,19 +17,26 @@ MAX_COUNTED = 1000
 MAX_TEXT = 4096  # characters; a pattern may take their square in time
 
 WHY = {
-    "schema-unknown-key": "The spec is closed: a key that means nothing would be a silent mistake.",
-    "schema-missing-key": "The spec cannot be read without this key.",
-    "schema-type": "YAML tells text, numbers, true and false, lists and mappings apart.",
-    "schema-null": "An empty value says neither what is wanted nor that the default is.",
-    "schema-value": "The value is outside of what the field takes.",
+    "schema-unknown-key": (
+        "Unknown keys are errors: otherwise a misspelt key would be ignored silently."
+    ),
+    "schema-missing-key": "This key is required.",
+    "schema-type": (
+        "The value has the wrong type: text, number, boolean, list and mapping are"
+        " different types in YAML."
+    ),
+    "schema-null": (
+        "An empty value (null) is ambiguous: write a value, or remove the key to get the default."
+    ),
+    "schema-value": "The value is not one that the field accepts.",
     "schema-size": "The list, mapping or text is empty or too long.",
-    "schema-duplicate": "A list of different things names one of them twice.",
-    "schema-more": "Only the first hundred findings about the shape of a spec are listed.",
+    "schema-duplicate": "A list contains a duplicate.",
+    "schema-more": "Only the first hundred schema findings of a spec are listed.",
 }
 
 
 def validate(data: dict[str, Any]) -> list[Finding]:
-    """Return what is wrong with the shape of a spec; later stages rely on what is not found."""
+    """Return what is wrong with the structure of a spec; later stages rely on it."""
     from gpugen.validate.engines import native_verdict
 
     found = list(islice(_long_texts(data, ROOT), MAX_FINDINGS))
@@ -40,7 +47,7 @@ def validate(data: dict[str, Any]) -> list[Finding]:
         return []
     found = _worded(data)
     if not found and verdict is not None:
-        why, hint = "the spec does not fit its schema", "compare it with 'gpugen schema'"
+        why, hint = "the spec does not match its schema", "compare it with 'gpugen schema'"
         found = [Finding("schema-value", why, hint)]
     return found
 
@@ -65,7 +72,7 @@ def _worded(data: dict[str, Any]) -> list[Finding]:
     found = joined(list(faults.values()))
     counted = sum(1 for _ in islice(remaining, MAX_COUNTED))
     if rest or counted:
-        hint = "correct the first ones; the rest may have the same cause"
+        hint = "correct the first ones; the others may have the same cause"
         is_more = rest or counted == MAX_COUNTED
         more = f"and {'more than ' * is_more}{max(counted, rest)} more findings"
         found.append(Finding("schema-more", more, hint, found[-1].at))
@@ -73,7 +80,7 @@ def _worded(data: dict[str, Any]) -> list[Finding]:
 
 
 def _long_texts(value: Any, at: Pointer) -> Iterator[Finding]:
-    """Find texts that are longer than any field takes."""
+    """Find texts that are longer than any field accepts."""
     entries = value.items() if isinstance(value, dict) else enumerate(value)
     for part, item in entries:
         if isinstance(part, str) and len(part) > MAX_TEXT:
@@ -86,5 +93,7 @@ def _long_texts(value: Any, at: Pointer) -> Iterator[Finding]:
 
 
 def _long(text: str, at: Pointer, what: str) -> Finding:
-    message = f"the {what} {quoted(text)} has {len(text)} characters; {MAX_TEXT} are the most"
+    message = (
+        f"the {what} {quoted(text)} has {len(text)} characters; at most {MAX_TEXT} are allowed"
+    )
     return Finding("schema-size", message, "shorten it", at)

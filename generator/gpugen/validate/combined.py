@@ -28,7 +28,7 @@ def combined_schema() -> dict[str, Any]:
 
 
 def _component(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what may stand under a component's name."""
+    """Return the schema of a component's value."""
     body = {key: value for key, value in options.items() if key not in _OWN}
     description = body.pop("description", "")
     body["x-instead"] = _usual_slips(name) | body.get("x-instead", {})
@@ -36,23 +36,23 @@ def _component(name: str, options: dict[str, Any]) -> dict[str, Any]:
     return {
         "description": description,
         "anyOf": [{"type": "boolean"}, _renamed(name, own, body)],
-        "x-hint": f"write {name}: false to switch it off, {name}: {{}} to switch it on",
+        "x-hint": f"write {name}: false to disable it, {name}: {{}} to enable it",
         "default": {},
         "examples": [{}, False],
     }
 
 
 def _usual_slips(name: str) -> dict[str, str]:
-    """Return what to write in place of keys that charts have for a component."""
-    off = f"write {name}: false to switch it off, {name}: {{}} to switch it on"
-    image = "leave it out; images follow from release, their registry from images"
+    """Return what to write instead of keys that Helm charts have for a component."""
+    off = f"write {name}: false to disable it, {name}: {{}} to enable it"
+    image = "remove it; images follow from release, and their registry from images.registry"
     return {
         **dict.fromkeys(("enabled", "enable", "disabled", "install"), off),
         **dict.fromkeys(("image", "repository", "tag", "imagePullPolicy"), image),
-        "version": "leave it out; the versions of components follow from release",
-        "tolerations": "leave it out; agents tolerate every taint",
-        "nodeSelector": "leave it out; agents select the label gpugen/pool",
-        "values": "write the options of the component itself; there is no chart",
+        "version": "remove it; the versions of components follow from release",
+        "tolerations": "remove it; agents tolerate every taint",
+        "nodeSelector": "remove it; agents select the label gpugen/pool",
+        "values": "write the component's own options; gpugen does not use a chart",
     }
 
 

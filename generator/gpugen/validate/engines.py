@@ -1,4 +1,4 @@
-"""The two engines that hold data against the schema: a native verdict, and errors to word."""
+"""The two schema engines: a native one for the verdict, a reference one for the errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from gpugen.validate.combined import combined_schema
 
 MOST_OF_BRANCH = 101  # errors of one alternative that are looked at
-MANY = 200  # items from which on it pays to ask the native engine first
+MANY = 200  # items from which on the native engine is asked first
 
 
 @cache
@@ -30,7 +30,7 @@ def _native(schema: dict[str, Any]) -> Callable[[Any], bool] | None:
 
 
 def _refuse(uri: str) -> Any:
-    raise ValueError(f"schemas refer to themselves only, not to {uri}")
+    raise ValueError(f"schemas may refer only to themselves, not to {uri}")
 
 
 def errors(data: Any) -> Iterator[Any]:
@@ -39,7 +39,7 @@ def errors(data: Any) -> Iterator[Any]:
 
 
 def fits(schema: dict[str, Any], value: Any) -> bool:
-    """Tell whether a part of the schema takes a value."""
+    """Tell whether a part of the schema accepts a value."""
     is_valid: bool = _reference().evolve(schema=schema).is_valid(value)
     return is_valid
 
@@ -66,20 +66,20 @@ def _reference() -> Any:
 
 
 def _is_too_long(value: Any, rules: Any) -> bool:
-    """Tell whether a list or mapping has more entries than it may; nobody looks at them then."""
+    """Tell whether a list or mapping has too many entries; they are not validated then."""
     most = rules.get("maxItems" if isinstance(value, list) else "maxProperties")
     return most is not None and len(value) > most
 
 
 def _property_names(engine: Any, wanted: Any, mapping: Any, rules: Any) -> Iterator[Any]:
-    """Look at the keys of a mapping that is not too large."""
+    """Validate the keys of a mapping that is not too large."""
     if isinstance(mapping, dict) and not _is_too_long(mapping, rules):
         for key in mapping:
             yield from engine.descend(instance=key, schema=wanted)
 
 
 def _additional_properties(engine: Any, wanted: Any, mapping: Any, rules: Any) -> Iterator[Any]:
-    """Look at the keys that the schema does not name; of unknown ones there is one error."""
+    """Validate keys that the schema does not name; unknown ones are one error."""
     from jsonschema import ValidationError
 
     if not isinstance(mapping, dict) or (wanted is not False and _is_too_long(mapping, rules)):
@@ -95,12 +95,12 @@ def _additional_properties(engine: Any, wanted: Any, mapping: Any, rules: Any) -
 
 
 def _any_of(engine: Any, branches: Any, value: Any, _: Any) -> Iterator[Any]:
-    """Hold a value against alternatives; of each only the first errors are kept."""
+    """Validate a value against alternatives; only the first errors of each are kept."""
     yield from _choice(engine, branches, value)
 
 
 def _one_of(engine: Any, branches: Any, value: Any, _: Any) -> Iterator[Any]:
-    """As ``_any_of``; no two alternatives of our schemas take one value, which a test holds."""
+    """As ``_any_of``: a test proves that no two alternatives accept one value."""
     yield from _choice(engine, branches, value)
 
 
@@ -117,7 +117,7 @@ def _choice(engine: Any, branches: Any, value: Any) -> Iterator[Any]:
 
 
 def _items(engine: Any, wanted: Any, items: Any, rules: Any) -> Iterator[Any]:
-    """Look at the items of a list; of a long one, only at those that the native engine refuses."""
+    """Validate the items of a list; of a long one, only those that the native engine rejects."""
     if not isinstance(items, list) or _is_too_long(items, rules):
         return
     schema = {"$defs": combined_schema()["$defs"], "allOf": [wanted]}
@@ -128,7 +128,7 @@ def _items(engine: Any, wanted: Any, items: Any, rules: Any) -> Iterator[Any]:
 
 
 def _unique_items(_: Any, is_wanted: bool, items: Any, rules: Any) -> Iterator[Any]:
-    """Find the first item that stands twice; linear, which the engine's own keyword is not."""
+    """Find the first duplicate item; linear, unlike the engine's own keyword."""
     from jsonschema import ValidationError
 
     if not is_wanted or not isinstance(items, list) or _is_too_long(items, rules):
@@ -137,7 +137,7 @@ def _unique_items(_: Any, is_wanted: bool, items: Any, rules: Any) -> Iterator[A
     for index, item in enumerate(items):
         key = json.dumps(item, sort_keys=True)
         if key in seen:
-            yield ValidationError("stands twice", path=[index])
+            yield ValidationError("is a duplicate", path=[index])
             return
         seen.add(key)
 

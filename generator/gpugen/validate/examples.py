@@ -1,4 +1,4 @@
-"""How values and their kinds are called, and examples of what to write."""
+"""Names of values and types, and examples of what to write."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FEW = 40  # entries of a list or mapping that are spelt out
 
 
 def kind(value: Any) -> str:
-    """Say what a value is, in words of YAML."""
+    """Describe a value with its YAML type."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What to write instead of a value: the value itself put right, where that can be told."""
+"""What to write instead of a value: if possible, the corrected value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpugen.validate.engines import fits
 from gpugen.validate.examples import KINDS, example_of, spelled
 from gpugen.validate.keys import resolved
 
-PADDING = "delete the blanks or line ends around it"
+PADDING = "delete the spaces or line breaks around it"
 _QUOTES = "\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb`\u00b4"
 _TEMPLATE = re.compile(r"\{\{|\{%|\{#|\$\{|\$\(|^\$[A-Za-z_]|^%[A-Za-z_]+%$")
 _LONGEST = 200  # characters of a hint with parts of a value
@@ -26,13 +26,13 @@ _UNIT = re.compile(r"([0-9]+) ?(?:W|watts?|MHz|GPUs?|x|%)", re.IGNORECASE)
 _RANGE = re.compile(r"[\[{]([0-9a-z]+)(?:\.\.+|-|:)([0-9a-z]+)[\]}]")
 
 
-def instead(schema: dict[str, Any], value: Any, wanted: str = "") -> str:
-    """Say what to write in place of a value that the schema does not take."""
+def instead(schema: dict[str, Any], value: Any, expected: str = "") -> str:
+    """Return what to write instead of a value that the schema does not accept."""
     hint = slip(schema, value)
     if hint or not isinstance(value, str):
-        return hint or _example(schema, value, wanted)
+        return hint or _example(schema, value, expected)
     if _TEMPLATE.search(value):
-        return "the spec has no templates: write the value, or put what is common into a layer"
+        return "specs have no templates: write the value, or move common parts into a layer"
     padded = value.strip()
     if padded != value and fits(schema, padded):
         return PADDING
@@ -42,8 +42,8 @@ def instead(schema: dict[str, Any], value: Any, wanted: str = "") -> str:
     odd = next((c for c in value if not c.isascii()), "")
     if odd and fits(schema, value.encode("ascii", "ignore").decode()):
         name = unicodedata.name(odd, "a character without a name")
-        return f"type it anew: it holds U+{ord(odd):04X} ({name})"
-    return _example(schema, value, wanted)
+        return f"retype it: it contains U+{ord(odd):04X} ({name})"
+    return _example(schema, value, expected)
 
 
 def slip(schema: dict[str, Any], value: Any) -> str:
@@ -61,22 +61,22 @@ def _counted(series: re.Match[str]) -> str:
     return f"[{', '.join(map(str, range(first, last + 1)))}]" if last - first < 16 else series[0]
 
 
-def _example(schema: dict[str, Any], value: Any, wanted: str) -> str:
+def _example(schema: dict[str, Any], value: Any, expected: str) -> str:
     if "x-hint" in schema:
         return str(schema["x-hint"])
     example = example_of(schema)
     if example and example != spelled(value):
         return f"write for example {example}"
-    return f"write {wanted}" if wanted else ""
+    return f"write {expected}" if expected else ""
 
 
 def _repaired(schema: dict[str, Any], value: str) -> str:
-    """Return the first text near to a value that the schema takes, or nothing."""
+    """Return the first similar text that the schema accepts, or nothing."""
     return next((text for text in _repairs(value) if text and fits(schema, text)), "")
 
 
 def _repairs(value: str) -> Iterator[str]:
-    """Yield what may be meant by a text, the smallest change first."""
+    """Yield what a text may mean, smallest change first."""
     bare = value.strip().strip(_QUOTES).rstrip(",;").strip()
     yield bare
     yield bare.lower()
@@ -105,14 +105,14 @@ def _durations(value: str) -> Iterator[str]:
         yield f"{number * _SECONDS[unit]}s"
 
 
-def conversion(wanted: str, schema: dict[str, Any], value: Any) -> str:
-    """Say how to write a value of the wanted type."""
-    hint = slip(schema, value) or _CONVERSIONS.get(wanted, _plainly)(schema, value)
+def conversion(expected: str, schema: dict[str, Any], value: Any) -> str:
+    """Return how to write a value of the expected type."""
+    hint = slip(schema, value) or _CONVERSIONS.get(expected, _plainly)(schema, value)
     if hint:
         return hint
     example = example_of(schema)
-    such = f"write {KINDS[wanted]}"
-    return f"{such} such as {example}" if example and wanted != "boolean" else such
+    such = f"write {KINDS[expected]}"
+    return f"{such} such as {example}" if example and expected != "boolean" else such
 
 
 def _plainly(_: dict[str, Any], __: Any) -> str:
@@ -120,11 +120,11 @@ def _plainly(_: dict[str, Any], __: Any) -> str:
 
 
 def _text(schema: dict[str, Any], value: Any) -> str:
-    """Quote what is no text, if it were right then; take the name out of a mapping of one."""
+    """Quote a value that is not text, if that corrects it; take the name out of a mapping."""
     if isinstance(value, dict) and isinstance(value.get("name"), str):
-        return f"write the name alone: {spelled(value['name'])}"
+        return f"write only the name: {spelled(value['name'])}"
     if isinstance(value, dict | list) and not example_of(schema):
-        return "write text, with nothing below it"
+        return "write text, without nested keys"
     if not isinstance(value, int):
         return ""
     text = json.dumps(value)
@@ -132,8 +132,8 @@ def _text(schema: dict[str, Any], value: Any) -> str:
         return f'quote it: "{text}"'
     if units := [f"{text}{unit}" for unit in _SECONDS if fits(schema, f"{text}{unit}")]:
         return f"write {' or '.join(units[:2])}"
-    wanted = schema.get("x-wanted", "")
-    return str(schema.get("x-hint", "")) or (f"write {wanted}" if wanted else "")
+    expected = schema.get("x-expected", "")
+    return str(schema.get("x-hint", "")) or (f"write {expected}" if expected else "")
 
 
 def _integer(schema: dict[str, Any], value: Any) -> str:
@@ -165,7 +165,7 @@ def _array(schema: dict[str, Any], value: Any) -> str:
 
 def _object(schema: dict[str, Any], value: Any) -> str:
     if isinstance(value, list) and len(value) == 1 and fits(schema, value[0]):
-        return "leave out the '- ' or the [ ] around it"
+        return "remove the '- ' or the [ ] around it"
     return ""
 
 

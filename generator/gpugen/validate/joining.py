@@ -1,4 +1,4 @@
-"""One finding per slip: what follows from another is left out, what belongs together joined."""
+"""One finding per mistake: consequences of another finding are dropped, related ones joined."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gpugen.validate.keys import ITEMS, Place
 
 
 class Worded(NamedTuple):
-    """A finding, and what it has to do with others.
+    """A finding, and how it relates to others.
 
-    missing: the key that its mapping lacks. unknown: the key that is not known. settles: keys by
-    place and name that are not missing, because this is about them. shared: what to do about
-    several unknown keys of one mapping. where: the words for that mapping.
+    missing: the missing key. unknown: the unknown key. settles: keys by place and name that are not
+    missing, because this finding covers them. shared: what to do about several unknown keys of one
+    mapping. where: the name of that mapping.
     """
 
     finding: Finding
@@ -28,7 +28,7 @@ class Worded(NamedTuple):
 
 
 def joined(found: Sequence[Worded]) -> list[Finding]:
-    """Return one finding per slip."""
+    """Return one finding per mistake."""
     settled = {place for one in found for place in _settled(one)}
     left = [one for one in found if not (one.missing and _is_among(one, settled))]
     left = list(_without_lookalikes(left))
@@ -44,7 +44,7 @@ def _parent(at: Pointer) -> Pointer:
 
 
 def _settled(one: Worded) -> Iterator[Place]:
-    """Yield the places that a finding settles, in the lists that it stands in itself."""
+    """Yield the places that a finding settles, with the list indices of its own place."""
     parts = one.finding.at.parts
     for place in one.settles:
         own = list(place)
@@ -66,7 +66,7 @@ def _is_among(one: Worded, settled: Iterable[Place]) -> bool:
 
 
 def _without_lookalikes(found: list[Worded]) -> Iterator[Worded]:
-    """Make one finding of two where a key of the wrong type is named like one that is missing."""
+    """Merge two findings if a key of the wrong type is named like a missing one."""
     taken = set()
     for one in found:
         if one.finding.id != "schema-type":
@@ -83,7 +83,7 @@ def _without_lookalikes(found: list[Worded]) -> Iterator[Worded]:
 
 
 def _joined_unknown(found: list[Worded]) -> Iterator[Worded]:
-    """Join the unknown keys of one mapping about which the same is to be done."""
+    """Join the unknown keys of one mapping that have the same hint."""
     groups: dict[tuple[Pointer, str], list[Worded]] = {}
     for one in found:
         alone = one.shared if one.unknown and one.shared else one.finding.at
@@ -102,7 +102,7 @@ def _joined_unknown(found: list[Worded]) -> Iterator[Worded]:
 
 
 def _joined_missing(found: Iterable[Worded]) -> Iterator[Finding]:
-    """Join the keys that one mapping lacks."""
+    """Join the missing keys of one mapping."""
     by_mapping = sorted(found, key=lambda one: (bool(one.missing), one.finding.at))
     for _, same in groupby(by_mapping, key=lambda one: (bool(one.missing), one.finding.at)):
         group = list(same)
@@ -114,8 +114,8 @@ def _joined_missing(found: Iterable[Worded]) -> Iterator[Finding]:
         hint = "; ".join(one.finding.hint.partition(" (")[0] for one in group[:3])
         hint += "; …" if len(group) > 3 else ""
         if first.at.parts and first.at.parts[-1].isdigit():
-            hint = f"leave out the '- ' if this belongs to the entry above, else {hint}"
-        message = f"{group[0].where} lacks the keys {names}"
+            hint = f"remove the '- ' if this belongs to the entry above, else {hint}"
+        message = f"{group[0].where} is missing the required keys {names}"
         yield Finding(first.id, message, hint, first.at, at_key=True)
 
 

@@ -11,7 +11,7 @@ from gpugen.text.spelling import nearest, quoted, same, shown
 Place: TypeAlias = tuple[str, ...]  # keys from the root; a list's items are "[]"
 ITEMS = "[]"
 _MAX_DEPTH = 12
-_FAR = 2  # a key of the same name farther away is another key
+_FAR = 2  # a key of the same name further away means something else
 
 
 def resolved(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
@@ -63,8 +63,8 @@ def _variants(schema: dict[str, Any], root: dict[str, Any]) -> Iterator[dict[str
 class Advice(NamedTuple):
     """What to do about an unknown key.
 
-    settles: the keys that it stands for, by place and name, which are not missing as well.
-    shared: what to do about several such keys at once, if they need no advice of their own.
+    settles: the keys that it replaces, by place and name, which therefore are not missing. shared:
+    what to do about several such keys at once.
     """
 
     hint: str
@@ -89,19 +89,19 @@ def advice(key: str, mapping: dict[str, Any], at: Place, root: dict[str, Any]) -
     if home.hint:
         return home
     if not known:
-        return Advice("leave it out; no key may stand here")
+        return Advice("remove it; no keys are allowed here")
     listed = ", ".join(sorted(known)[:16]) + (", …" if len(known) > 16 else "")
-    return Advice(f"leave it out; keys here are {listed}")
+    return Advice(f"remove it; allowed keys are {listed}")
 
 
 def _stands_for(key: str, mapping: dict[str, Any], at: Place) -> tuple[Place, ...]:
-    """Return what a key of a mapping brings: itself, or with ``extends`` all that is missing."""
+    """Return which missing keys a key replaces: itself, or with ``extends`` all."""
     keys = mapping.get("required", ()) if key == "extends" and not at else (key,)
     return tuple((*at, name) for name in keys)
 
 
 def _instead(key: str, mapping: dict[str, Any], at: Place, known: list[str]) -> Advice | None:
-    """Return the advice that the schema itself has for some keys."""
+    """Return the schema's own hint for a key, if it has one."""
     hint = mapping.get("x-instead", {}).get(key)
     if hint is None:
         return None
@@ -111,16 +111,16 @@ def _instead(key: str, mapping: dict[str, Any], at: Place, known: list[str]) -> 
 
 
 def _glued(key: str, at: Place, known: list[str]) -> Advice | None:
-    """Find a key whose value is glued to it, such as ``model:t4`` in braces."""
+    """Find a key without a space before its value, such as ``model:t4`` in braces."""
     match = re.match(r"([A-Za-z][A-Za-z0-9_-]*) *[:=] *(.*)", key)
     if match is None or match[1] not in known:
         return None
-    value = f": {shown(match[2])}" if match[2] else ": with a blank and a value behind the colon"
+    value = f": {shown(match[2])}" if match[2] else ": with a space and a value after the colon"
     return Advice(f"write {match[1]}{value}", ((*at, match[1]),))
 
 
 def _home(key: str, at: Place, root: dict[str, Any]) -> Advice:
-    """Say where a key of this name belongs, if there are few places that near."""
+    """Return where a key of this name belongs, if there are few such places nearby."""
     homes: dict[Place, int] = {}
     values = []
     for place, known, schema in places(root):
@@ -142,7 +142,7 @@ def _home(key: str, at: Place, root: dict[str, Any]) -> Advice:
 
 
 def _distance(one: Place, other: Place) -> int:
-    """Count the mappings to leave and to enter between two places."""
+    """Count the steps up and down between two places."""
     one = tuple(key for key in one if key != ITEMS)
     other = tuple(key for key in other if key != ITEMS)
     common = 0
@@ -154,5 +154,5 @@ def _distance(one: Place, other: Place) -> int:
 
 
 def spelled(place: Place) -> str:
-    """Spell a place as people write it: pools[].mig."""
+    """Return a place in a readable form: pools[].mig."""
     return ".".join(place).replace(f".{ITEMS}", ITEMS)

@@ -1,4 +1,4 @@
-"""The words for data that does not fit the schema: one finding per fault."""
+"""Messages about data that does not match the schema: one finding per error."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _CHOICES = ("anyOf", "oneOf")
 
 
 def worded(error: Any) -> Iterator[Worded]:
-    """Word one error of the reference engine."""
+    """Return the findings for one error of the reference engine."""
     word = _WORDS.get(error.validator, _value)
     yield from (_null if error.instance is None else word)(error)
 
 
 def pointer_of(error: Any) -> Pointer:
-    """Return where the instance of an error stands."""
+    """Return the place of the value that an error is about."""
     pointer = ROOT
     for part in error.absolute_path:
         pointer = pointer / part
@@ -37,7 +37,7 @@ def _place(error: Any) -> Place:
 
 
 def _name(error: Any) -> str:
-    """Name what is at fault: its key, or for an item of a list the list's and its own name."""
+    """Return the name of the wrong value: its key, or the names of list and item."""
     keys = [part for part in error.absolute_path if isinstance(part, str)]
     if not keys:
         return "the spec"
@@ -54,7 +54,7 @@ def _listed(options: list[str]) -> str:
 
 
 def _trail(error: Any) -> list[dict[str, Any]]:
-    """Return the schemas on the way to the one at fault, with what choices around them say."""
+    """Return the schemas on the way to the violated one, each with those of choices around it."""
     schema: Any = combined_schema()
     trail: list[dict[str, Any]] = []
     around: dict[str, Any] = {}
@@ -70,7 +70,7 @@ def _trail(error: Any) -> list[dict[str, Any]]:
 
 
 def _here(error: Any) -> dict[str, Any]:
-    """Return the schema at fault, with what its references and the choice around it say."""
+    """Return the violated schema, merged with its references and the choice around it."""
     return _trail(error)[-1]
 
 
@@ -95,7 +95,7 @@ def _missing_key(error: Any) -> Iterator[Worded]:
     example = example_of(schema)
     hint = f"write {key}: {example}" if example else f"add the key {key}"
     hint += f" ({about})" if about else ""
-    message, at = f"{_name(error)} lacks the key '{key}'", pointer_of(error)
+    message, at = f"{_name(error)} is missing the required key '{key}'", pointer_of(error)
     finding = Finding("schema-missing-key", message, hint, at, at_key=True)
     yield Worded(finding, missing=key, where=_name(error))
 
@@ -107,7 +107,7 @@ def _null(error: Any) -> Iterator[Worded]:
     if any(part in schema.get("required", ()) for schema in trail[:-1]):
         hint = f"write a value such as {example}" if example else "write a value"
     else:
-        hint = f"{'delete the entry' if isinstance(part, int) else 'leave the key out'}"
+        hint = f"{'delete the entry' if isinstance(part, int) else 'remove the key'}"
         hint += f", or write a value such as {example}" if example else ", or write a value"
     yield _at_value(error, "schema-null", f"{_name(error)} has no value: null", hint)
 
@@ -117,10 +117,12 @@ def _at_value(error: Any, id: str, message: str, hint: str) -> Worded:
 
 
 def _type(error: Any) -> Iterator[Worded]:
-    wanted = error.validator_value
-    names = [wanted] if isinstance(wanted, str) else [name for name in wanted if name != "null"]
+    expected = error.validator_value
+    names = (
+        [expected] if isinstance(expected, str) else [name for name in expected if name != "null"]
+    )
     kinds = " or ".join(KINDS[name] for name in names)
-    message = f"{_name(error)}: {kinds} is wanted, this is {kind(error.instance)}"
+    message = f"{_name(error)}: expected {kinds}, got {kind(error.instance)}"
     hint = conversion(names[0], _here(error), error.instance)
     yield _at_value(error, "schema-type", message, hint)
 
@@ -151,8 +153,8 @@ def _number(error: Any) -> Iterator[Worded]:
     side = "at least" if error.validator == "minimum" else "at most"
     bounds = [error.schema[key] for key in ("minimum", "maximum") if key in error.schema]
     span = " to ".join(map(str, bounds)) if len(bounds) > 1 else f"{side} {bounds[0]}"
-    wanted = error.schema.get("x-wanted") or span
-    message = f"{_name(error)} is {error.instance}; wanted is {wanted}"
+    expected = error.schema.get("x-expected") or span
+    message = f"{_name(error)} is {error.instance}; expected {expected}"
     hint = slip(_here(error), error.instance) or _here(error).get("x-hint") or f"write {span}"
     yield _at_value(error, "schema-value", message, hint)
 
@@ -163,9 +165,9 @@ def _size(error: Any) -> Iterator[Worded]:
     found = "is empty"
     if error.instance:
         found = f"has {_counted(len(error.instance), is_text=is_text)}"
-    wanted = f"{side} {_counted(error.validator_value, is_text=is_text)}"
-    message = f"{_name(error)} {found}; wanted is {wanted}"
-    hint = instead(_here(error), error.instance, wanted)
+    expected = f"{side} {_counted(error.validator_value, is_text=is_text)}"
+    message = f"{_name(error)} {found}; expected {expected}"
+    hint = instead(_here(error), error.instance, expected)
     if is_text and error.instance:
         hint = "shorten it"
     yield _at_value(error, "schema-size", message, hint)
@@ -177,25 +179,25 @@ def _counted(number: int, *, is_text: bool) -> str:
 
 
 def _value(error: Any) -> Iterator[Worded]:
-    """Word a value that breaks a pattern, or any rule that has no words of its own."""
+    """Return the finding for a value that does not match a pattern or another rule."""
     value = error.instance
-    wanted = _here(error).get("x-wanted", "another value")
+    expected = _here(error).get("x-expected", "another value")
     if "propertyNames" in error.absolute_schema_path and isinstance(value, str):
-        message = f"the key {quoted(value)} is not what is wanted: {wanted}"
-        hint, at = instead(_here(error), value, wanted), pointer_of(error) / value
+        message = f"the key {quoted(value)} is not valid; expected {expected}"
+        hint, at = instead(_here(error), value, expected), pointer_of(error) / value
         yield Worded(Finding("schema-value", message, hint, at, at_key=True))
         return
-    message = f"{_name(error)} is {kind(value)}; wanted is {wanted}"
-    yield _at_value(error, "schema-value", message, instead(_here(error), value, wanted))
+    message = f"{_name(error)} is {kind(value)}; expected {expected}"
+    yield _at_value(error, "schema-value", message, instead(_here(error), value, expected))
 
 
 def _duplicate(error: Any) -> Iterator[Worded]:
-    message = f"{_name(error)} stands twice: {kind(error.instance[error.absolute_path[-1]])}"
-    yield _at_value(error, "schema-duplicate", message, "keep one of the two")
+    message = f"{_name(error)} is a duplicate: {kind(error.instance[error.absolute_path[-1]])}"
+    yield _at_value(error, "schema-duplicate", message, "remove one of them of them")
 
 
 def _branches(error: Any) -> Iterator[Worded]:
-    """Word a choice of shapes by the one that was meant, as far as the value's type tells."""
+    """Return findings for the alternative that was meant, judging by the value's type."""
     shapes: dict[int, list[Any]] = {}
     for inner in error.context:
         shapes.setdefault(inner.schema_path[0], []).append(inner)
@@ -205,18 +207,18 @@ def _branches(error: Any) -> Iterator[Worded]:
             yield from worded(inner)
         return
     here = _here(error)
-    wanted = here.get("x-wanted") or _shapes(error.validator_value)
+    expected = here.get("x-expected") or _shapes(error.validator_value)
     branches = [resolved(branch, combined_schema()) for branch in error.validator_value]
     constants = [branch["const"] for branch in branches if isinstance(branch.get("const"), str)]
     meant = nearest(error.instance, constants) if isinstance(error.instance, str) else ""
-    message = f"{_name(error)}: {wanted} is wanted, this is {kind(error.instance)}"
+    message = f"{_name(error)}: expected {expected}, got {kind(error.instance)}"
     hint = f"did you mean {meant}?" if meant else _switch(branches, error.instance)
-    hint = hint or instead(here, error.instance, wanted)
+    hint = hint or instead(here, error.instance, expected)
     yield _at_value(error, "schema-type", message, hint)
 
 
 def _switch(branches: list[dict[str, Any]], value: Any) -> str:
-    """Say how a switch is written, where one is among the shapes and the value is like one."""
+    """Return how a boolean is written, if one is allowed and the value looks like one."""
     if not any(branch.get("type") == "boolean" for branch in branches):
         return ""
     hint = conversion("boolean", {}, value)
@@ -224,7 +226,7 @@ def _switch(branches: list[dict[str, Any]], value: Any) -> str:
 
 
 def _is_other_shape(error: Any) -> bool:
-    """Tell whether an error says that another of the shapes was meant."""
+    """Tell whether an error means that another alternative was meant."""
     if error.relative_path or error.validator not in ("type", "const", "enum"):
         return False
     return error.validator != "enum" or not isinstance(error.instance, str)

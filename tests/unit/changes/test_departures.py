@@ -73,7 +73,7 @@ def test_a_pool_leaves_with_its_hosts(root: Path) -> None:
     write(root, ("b", "[b-1.x.example, b-2.x.example]"))
     (found,) = told(root, "--check")
     assert found["id"] == "pool-without-spec"
-    assert "pool 'a' leaves the spec, and 16 hosts" in found["message"]
+    assert "remain on 16 hosts" in found["message"]
     assert "remove.yml --limit pool_a -e gpugen_remove=true" in found["hint"]
 
 
@@ -99,7 +99,7 @@ def test_a_cluster_leaves_with_the_command(root: Path) -> None:
     (root / SPEC).parent.rmdir()
     (found,) = told(root)
     assert found["id"] == "output-without-spec"
-    assert "18 hosts keep what was done there" in found["message"]
+    assert "its changes remain on 18 hosts" in found["message"]
     assert "in out/lab/ansible: ansible-playbook remove.yml -e gpugen_remove=true" in found["hint"]
 
 
@@ -108,7 +108,7 @@ def test_a_cluster_that_is_renamed_keeps_its_hosts(root: Path) -> None:
     path = root / "inventories/berlin/cluster.yaml"
     path.write_text(path.read_text().replace("name: lab", "name: berlin"))
     (found,) = told(root)
-    assert "its 18 hosts stand in other clusters now" in found["message"]
+    assert "its 18 hosts are in other clusters now" in found["message"]
     assert "remove.yml" not in found["hint"].partition(";")[0]
 
 
@@ -119,14 +119,14 @@ def test_the_last_removal_survives_until_the_hosts_are_clean(root: Path) -> None
     (root / SPEC).unlink()
     answer = gpugen("render", "--prune", cwd=root)
     assert answer.code == 0
-    assert "ansible/ stays" in answer.err
+    assert "ansible/ is kept" in answer.err
     assert "--prune --hosts-clean lab" in answer.err
     assert snapshot(root / "out/lab/ansible") == before
     assert sorted(p.name for p in (root / "out/lab").iterdir()) == [".gpugen-index", "ansible"]
     listed = stage.listed(root / "out", "lab")
     assert set(listed) == {f"ansible/{p}" for p, it in before.items() if isinstance(it, bytes)}
     again = gpugen("render", "--prune", cwd=root)
-    assert (again.code, "lab: unchanged; ansible/ stays" in again.err) == (0, True)
+    assert (again.code, "lab: unchanged; ansible/ is kept" in again.err) == (0, True)
     assert gpugen("render", "--check", cwd=root).code == 3
     assert gpugen("render", "--prune", "--hosts-clean", "lab", cwd=root).code == 0
     assert not (root / "out/lab").exists()
@@ -148,11 +148,11 @@ def test_an_edited_removal_is_not_kept_as_ours(root: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["lab", "--prune"], "name no cluster"),
-        (["--check", "--prune"], "leave one out"),
-        (["--hosts-clean", "lab"], "--hosts-clean is a part of --prune"),
-        (["--prune", "--hosts-clean", "lab"], "is no cluster whose spec is gone"),
-        (["--prune", "--hosts-clean", "../../etc"], "is no cluster whose spec is gone"),
+        (["lab", "--prune"], "do not name clusters"),
+        (["--check", "--prune"], "remove one of them"),
+        (["--hosts-clean", "lab"], "--hosts-clean needs --prune"),
+        (["--prune", "--hosts-clean", "lab"], "is not a cluster without a spec"),
+        (["--prune", "--hosts-clean", "../../etc"], "is not a cluster without a spec"),
         (["--diff", "-o", "json"], "--diff prints text"),
     ],
     ids=" ".join,

@@ -56,6 +56,6 @@ def test_how_a_command_ends(
 def test_a_bug_is_told_without_a_word_of_the_spec(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = ending(ValueError("swordfish"), monkeypatch)
     assert answer.code == 70
-    assert "this is a bug of gpugen" in answer.err
+    assert "this is a bug in gpugen" in answer.err
     assert "ValueError at " in answer.err
     assert "swordfish" not in answer.err

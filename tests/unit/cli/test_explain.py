@@ -17,7 +17,7 @@ def test_a_check_is_explained() -> None:
     answer = gpugen("explain", "sharing-mps-with-mixed-mig")
     assert answer.code == 0
     assert answer.out.startswith("sharing-mps-with-mixed-mig (error)\n\nThe device plugin refuses")
-    assert answer.out.endswith("known as GG-03\n")
+    assert "GG-03" not in answer.out
 
 
 @pytest.mark.parametrize("name", findings())
@@ -44,7 +44,7 @@ def test_a_field_shows_default_example_and_what_is_below() -> None:
     answer = gpugen("explain", "pools[].sharing")
     assert "  required  mode, resources\n" in answer.out
     assert re.search(r"\n  fields\n    mode +How devices are shared\.\n", answer.out)
-    assert "\n  fields of each item\n" in gpugen("explain", "pools.taints").out
+    assert "\n  fields of each entry\n" in gpugen("explain", "pools.taints").out
 
 
 def test_options_of_components_are_fields() -> None:
@@ -68,7 +68,7 @@ def test_a_value_names_what_it_overrode() -> None:
     assert re.search(r"^# os \.+ inventories/_layers/berlin\.yaml:\d+:\d+$", answer.out, re.M)
     assert re.search(
         r"^# driver\.version \.+ inventories/berlin-b/cluster\.yaml:\d+:\d+\n"
-        r'#   over "580\.178\.04" \.+ inventories/_layers/berlin\.yaml:\d+:\d+$',
+        r'#   overrides "580\.178\.04" \.+ inventories/_layers/berlin\.yaml:\d+:\d+$',
         answer.out,
         re.M,
     )
@@ -87,10 +87,10 @@ def test_a_cluster_alone_shows_all_that_it_states() -> None:
 @pytest.mark.parametrize(
     ("cluster", "path", "said"),
     [
-        ("lab", "drain.timeout", 'drain.timeout: "10m"\n# the default; lab is silent\n'),
-        ("lab", "pools.notebooks.labels", "pools.notebooks.labels: {}\n# the default"),
-        ("lab", "components.grafana.label", 'label: {"grafana_dashboard": "1"}\n# the default'),
-        ("lab", "access.clusterUID", "# lab does not state access.clusterUID"),
+        ("lab", "drain.timeout", 'drain.timeout: "10m"\n# default; not stated by lab\n'),
+        ("lab", "pools.notebooks.labels", "pools.notebooks.labels: {}\n# default"),
+        ("lab", "components.grafana.label", 'label: {"grafana_dashboard": "1"}\n# default'),
+        ("lab", "access.clusterUID", "# not stated by lab; access.clusterUID"),
         ("lab", "pools.inference.labels.lab.example/tier", ": batch\n# pools.inference.labels"),
         ("lab", "pools.0.mig.layout.1.profiles.3g.20gb", "3g.20gb: 1\n# pools.0"),
         ("fleet-edge", "pools.site-south.hosts.south-05.edge.example.address", '"10.40.5.15"'),
@@ -110,7 +110,7 @@ def test_paths_reach_everything(cluster: str, path: str, said: str) -> None:
     [
         (("mig-doesnt-fit",), "did you mean mig-does-not-fit"),
         (("pools.mgi",), "did you mean pools.mig"),
-        (("qqqqqqqq",), "for example: explain pools.gpu"),
+        (("qqqqqqqq",), "for example: gpugen explain pools.gpu"),
         (("lab", "pools.notbooks"), "did you mean 'notebooks'?"),
         (("lab", "pools.zzz"), "pools has notebooks, inference"),
         (("lab", "pools.notebooks.gpu.mdel"), "did you mean 'model'?"),

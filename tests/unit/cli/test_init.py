@@ -70,13 +70,13 @@ def test_what_exists_is_left_alone(tmp_path: Path) -> None:
     mine = tmp_path / ".gitattributes"
     mine.write_text("mine\n", "utf-8")
     first = gpugen("init", tmp_path)
-    assert ".gitattributes: exists, left alone" in first.err
+    assert ".gitattributes: exists, not changed" in first.err
     assert mine.read_text("utf-8") == "mine\n"
     spec = tmp_path / "inventories/lab/cluster.yaml"
     spec.write_text("mine\n", "utf-8")
     second = gpugen("init", tmp_path)
     assert second.code == 0
-    assert second.err.count("exists, left alone") == len(WRITTEN)
+    assert second.err.count("exists, not changed") == len(WRITTEN)
     assert spec.read_text("utf-8") == "mine\n"
 
 
@@ -90,11 +90,11 @@ def test_a_second_cluster_joins_the_first(tmp_path: Path) -> None:
 def test_without_an_origin_nothing_installs_gpugen(tmp_path: Path) -> None:
     """A bare name would install whatever somebody gives that name on a package index."""
     answer = gpugen("init", tmp_path)
-    assert ".pre-commit-config.yaml and .github/workflows/gpugen.yaml: left out" in answer.err
+    assert ".pre-commit-config.yaml and .github/workflows/gpugen.yaml: not written" in answer.err
     assert "--requirement" in answer.err
     later = gpugen("init", tmp_path, "--requirement", REQUIREMENT)
     assert later.code == 0
-    assert "left out" not in later.err
+    assert "not written" not in later.err
     assert files_below(tmp_path) == {*WRITTEN, *INSTALLING}
 
 
@@ -203,7 +203,7 @@ def test_requirement_may_be_what_pip_takes(text: str) -> None:
         (("--model", "h100"), "did you mean one of h100-"),
         (("--model", "zzz"), "'gpugen catalog gpus' lists them"),
         (("--hosts", "a b"), "'a b' is not a host name"),
-        (("--requirement", "a;b"), "'a;b' is not a requirement of pip"),
+        (("--requirement", "a;b"), "'a;b' is not a pip requirement"),
         (("--count", "17"), "17 is not in the range"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

@@ -40,13 +40,13 @@ def test_an_unknown_profile_does_not_fit() -> None:
     ("arguments", "said"),
     [
         (("check", "a100", "1g.5gb=1"), "did you mean one of a100-"),
-        (("check", "t4", "1g.5gb=1"), "t4 cannot be cut: it has no MIG"),
+        (("check", "t4", "1g.5gb=1"), "t4 cannot be partitioned: it has no MIG"),
         (("list", "h20-3e"), "the MIG profiles are not documented"),
         (("check", A100, "1g.5gb"), "'1g.5gb' is not PROFILE=COUNT"),
         (("check", A100, "1g.5gb=0"), "'1g.5gb=0' is not PROFILE=COUNT"),
         (("check", A100, "1g.5gb=-1"), "'1g.5gb=-1' is not PROFILE=COUNT"),
         (("check", A100, "1g.5gb=٣"), "is not PROFILE=COUNT"),
-        (("check", A100, "1g.5gb=1", "1g.5gb=2"), "profile '1g.5gb' stands twice"),
+        (("check", A100, "1g.5gb=1", "1g.5gb=2"), "duplicate profile '1g.5gb'"),
         (("solve", A100, "1g.5gb=1", "--gpus", "17"), "17 is not in the range"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -87,7 +87,7 @@ def test_solve_prints_a_layout_that_a_spec_takes() -> None:
 @pytest.mark.parametrize(
     ("profiles", "said"),
     [
-        (("7g.80gb=9",), "takes 9 GPUs of h100-sxm5-80gb, a node of this kind has 8"),
+        (("7g.80gb=9",), "needs 9 GPUs of h100-sxm5-80gb, but a node has 8"),
         (("1g.5gb=1",), "has no profile 1g.5gb; it has 1g.10gb"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -106,4 +106,4 @@ def test_solve_without_a_count_takes_as_few_gpus_as_can_hold_them() -> None:
 
 def test_solve_says_where_no_node_is_large_enough() -> None:
     answer = gpugen("mig", "solve", H100, "7g.80gb=17")
-    assert (answer.code, "takes more than 16 GPUs" in answer.out) == (1, True)
+    assert (answer.code, "needs more than 16 GPUs" in answer.out) == (1, True)

@@ -91,7 +91,7 @@ def test_the_output_of_a_spec_that_is_gone(root: Path) -> None:
     (root / SPEC).unlink()
     answer = gpugen("render", cwd=root)
     assert answer.code == 0
-    assert "warning [output-without-spec] out/lab has no spec any more" in answer.err
+    assert "warning [output-without-spec] out/lab no longer has a spec" in answer.err
     assert gpugen("render", "--check", cwd=root).code == 3
     assert (root / "out/lab").is_dir()
     assert gpugen("render", "--prune", "--hosts-clean", "lab", cwd=root).code == 0
@@ -101,7 +101,7 @@ def test_the_output_of_a_spec_that_is_gone(root: Path) -> None:
 def test_the_output_of_the_last_spec_is_pruned_too(root: Path) -> None:
     gpugen("render", "--quiet", cwd=root)
     (root / SPEC).unlink()
-    assert "out/lab has no spec any more" in gpugen("render", cwd=root).err
+    assert "out/lab no longer has a spec" in gpugen("render", cwd=root).err
     answer = gpugen("render", "--check", cwd=root)
     assert answer.code == 3
     assert answer.err.endswith("run 'gpugen render --prune' and commit\n")
@@ -148,7 +148,7 @@ def test_what_became_of_files_that_somebody_touched(root: Path) -> None:
     assert gpugen("render", cwd=root).err == "lab: 1 restored\n"
     (root / "out/lab/mine.txt").write_text("mine\n")
     answer = gpugen("render", "--check", cwd=root)
-    assert answer.err.endswith("differs from the specs; delete what is foreign\n")
+    assert answer.err.endswith("differs from the specs; delete foreign files\n")
 
 
 def test_out_is_elsewhere(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -219,6 +219,6 @@ def test_a_role_that_leaves_the_spec_is_not_forgotten_on_the_hosts(root: Path) -
     edit(root, "  tuning: {powerLimitWatts: 300}\n", "")
     for option in ("--check", "--diff", "--quiet"):
         said = gpugen("render", option, cwd=root).err
-        assert "warning [role-without-spec] out/lab: the spec asks for gpu_tuning no more" in said
+        assert "warning [role-without-spec] out/lab: the spec no longer uses gpu_tuning" in said
         assert "remove.yml --tags gpu_tuning -e gpugen_remove=true" in said
     assert "role-without-spec" not in gpugen("render", cwd=root).err

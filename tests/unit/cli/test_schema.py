@@ -57,7 +57,7 @@ def test_every_field_has_words_and_an_example_that_holds(field: Field) -> None:
 def test_check_alone_has_nothing_to_compare() -> None:
     answer = gpugen("schema", "--check")
     assert (answer.code, answer.out) == (2, "")
-    assert "name it with --write" in answer.err
+    assert "give it with --write" in answer.err
 
 
 def test_write_check_and_stale(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_an_argument_that_nothing_takes(arguments: list[str], root: Path, tmp_pa
     )
     assert ran.returncode in (1, 2, 4), ran.stderr
     assert b"Traceback" not in ran.stderr
-    assert b"bug of gpugen" not in ran.stderr
+    assert b"bug in gpugen" not in ran.stderr
     if arguments[0] in ("validate", "render", "simulate") and LONG in arguments[1:2]:
         assert ran.returncode == 4
 

@@ -56,7 +56,7 @@ def test_the_base_is_valid() -> None:
 @pytest.mark.parametrize(
     ("changes", "at", "message", "hint"),
     [
-        ({"/foo": 1}, "/foo", "unknown key 'foo'", "leave it out; keys here are access, "),
+        ({"/foo": 1}, "/foo", "unknown key 'foo'", "remove it; allowed keys are access, "),
         ({"/nmae": "x", "/name": REMOVED}, "/nmae", "unknown key 'nmae'", "did you mean 'name'?"),
         (
             {"/pools/1/mode": "mps"},
@@ -85,132 +85,132 @@ def test_the_base_is_valid() -> None:
         (
             {"/kubernetes/version": REMOVED},
             "/kubernetes",
-            "kubernetes lacks the key 'version'",
+            "kubernetes is missing the required key 'version'",
             'write version: "1.36" (Minor version of the control plane, quoted)',
         ),
         (
             {"/pools/1/gpu": "t4"},
             "/pools/1/gpu",
-            "gpu: a mapping is wanted, this is the text 't4'",
+            "gpu: expected a mapping, got the text 't4'",
             'write a mapping such as {model: "h100-sxm5-80gb", count: 8}',
         ),
         (
             {"/pools/0/gpu/count": True},
             "/pools/0/gpu/count",
-            "count: a whole number is wanted, this is true",
+            "count: expected a whole number, got true",
             "write a whole number such as 8",
         ),
         (
             {"/pools/0/taints/0/value": None},
             "/pools/0/taints/0/value",
             "value has no value: null",
-            "leave the key out, or write a value such as present",
+            "remove the key, or write a value such as present",
         ),
         (
             {"/pools/0/mig/layout/0/gpus": "al"},
             "/pools/0/mig/layout/0/gpus",
-            "gpus: the word all, or a list of GPU indices such as [0, 1] is wanted, this is the"
+            "gpus: expected the word all, or a list of GPU indices such as [0, 1], got the"
             " text 'al'",
             "did you mean all?",
         ),
         (
             {"/pools/0/mig/layout/0/gpus": [0, "1"]},
             "/pools/0/mig/layout/0/gpus/1",
-            "an entry of gpus: a whole number is wanted, this is the text '1'",
+            "an entry of gpus: expected a whole number, got the text '1'",
             "write 1 without quotes",
         ),
         (
             {"/components/grafana": "on"},
             "/components/grafana",
-            "grafana: true or false or a mapping is wanted, this is the text 'on'",
+            "grafana: expected true or false or a mapping, got the text 'on'",
             "write true",
         ),
         (
             {"/name": "a\x1b[31m\u202eb"},
             "/name",
-            "name is the text 'a\\x1b[31m\\u202eb'; wanted is at most 40 lower-case letters, digits"
+            "name is the text 'a\\x1b[31m\\u202eb'; expected at most 40 lower-case letters, digits"
             " and hyphens, with a letter or digit at both ends",
             "write for example lab",
         ),
         (
             {"/name": "x" * 100},
             "/name",
-            f"name is the text '{'x' * 39}…'; wanted is at most 40 lower-case letters, digits and"
+            f"name is the text '{'x' * 39}…'; expected at most 40 lower-case letters, digits and"
             " hyphens, with a letter or digit at both ends",
             "write for example lab",
         ),
         (
             {"/pools/0/labels": {"a b": "c"}},
             "/pools/0/labels/a b",
-            "the key 'a b' is not what is wanted: a Kubernetes label key such as example.com/team",
+            "the key 'a b' is not valid; expected a Kubernetes label key such as example.com/team",
             "write a-b",
         ),
         (
             {"/components/prometheus/mode:": None},
             "/components/prometheus/mode:",
             "unknown key 'mode:' in prometheus",
-            "write mode: with a blank and a value behind the colon",
+            "write mode: with a space and a value after the colon",
         ),
         (
             {"/pools/0/gpu/count": 72},
             "/pools/0/gpu/count",
-            "count is 72; wanted is 1 to 16",
+            "count is 72; expected 1 to 16",
             "write 1 to 16",
         ),
         (
             {"/drain": {"timeout": 30}},
             "/drain/timeout",
-            "timeout: text is wanted, this is the number 30",
+            "timeout: expected text, got the number 30",
             "write 30s or 30m",
         ),
         (
             {"/drain": {"timeout": "30 minutes"}},
             "/drain/timeout",
-            "timeout is the text '30 minutes'; wanted is a duration such as 30s, 5m or 1h",
+            "timeout is the text '30 minutes'; expected a duration such as 30s, 5m or 1h",
             'write "30m"',
         ),
         (
             {"/components/dcgm-exporter": {"interval": "1m"}},
             "/components/dcgm-exporter/interval",
-            "interval is the text '1m'; wanted is seconds from 1s to 120s, such as 15s",
+            "interval is the text '1m'; expected seconds from 1s to 120s, such as 15s",
             'write "60s"',
         ),
         (
             {"/hostDefaults/tuning": {"powerLimitWatts": "200W"}},
             "/hostDefaults/tuning/powerLimitWatts",
-            "powerLimitWatts: a whole number is wanted, this is the text '200W'",
+            "powerLimitWatts: expected a whole number, got the text '200W'",
             "write 200",
         ),
         (
             {"/hostDefaults/tuning": {"hugepages": {"2Mi": "16Gi"}}},
             "/hostDefaults/tuning/hugepages/2Mi",
-            "2Mi: a whole number is wanted, this is the text '16Gi'",
+            "2Mi: expected a whole number, got the text '16Gi'",
             "write a whole number such as 1024",
         ),
         (
             {"/pools/0/mig/layout/0/gpus": "0-3"},
             "/pools/0/mig/layout/0/gpus",
-            "gpus: the word all, or a list of GPU indices such as [0, 1] is wanted, this is the"
+            "gpus: expected the word all, or a list of GPU indices such as [0, 1], got the"
             " text '0-3'",
             "list each GPU: [0, 1, 2, 3]",
         ),
         (
             {"/pools/1/hosts/0": "t4-[0001:9999999].x"},
             "/pools/1/hosts/0",
-            "an entry of hosts is the text 't4-[0001:9999999].x'; wanted is a host name, or an"
+            "an entry of hosts is the text 't4-[0001:9999999].x'; expected a host name, or an"
             " Ansible range of them such as gpu-[01:16].lab.example",
             "write at most 6 digits on each side of a range, such as [0001:1200]",
         ),
         (
             {"/pools/1/hosts/0": {"name": "t4", "address": "10.20.0.17/24"}},
             "/pools/1/hosts/0/address",
-            "address is the text '10.20.0.17/24'; wanted is an IP address or a host name",
+            "address is the text '10.20.0.17/24'; expected an IP address or a host name",
             'write "10.20.0.17"; without the prefix length',
         ),
         (
             {"/pools/1/sharing": {"mode": "mps", "resources": {"nvidia.com/gpu": 1}}},
             "/pools/1/sharing/resources/nvidia.com~1gpu",
-            "nvidia.com/gpu is 1; wanted is 2 to 1000 replicas",
+            "nvidia.com/gpu is 1; expected 2 to 1000 replicas",
             "write at least 2, or remove the resource: resources that are not listed are not"
             " shared",
         ),
@@ -294,7 +294,7 @@ def test_every_component_with_options_may_be_mentioned() -> None:
 
 
 def test_references_lead_nowhere_else() -> None:
-    with pytest.raises(ValueError, match="themselves only"):
+    with pytest.raises(ValueError, match="refer only to themselves"):
         engines._refuse("file:///etc/passwd")
 
 

@@ -1,4 +1,4 @@
-"""The starter repository: text templates and what they are filled with."""
+"""The starter repository: text templates and their values."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ FILES = {
     "inventories/{cluster}/cluster.yaml": "cluster.yaml.j2",
     ".gitattributes": "gitattributes.j2",
 }
-INSTALLING = {  # files that have gpugen installed
+INSTALLING = {  # files that install gpugen
     ".pre-commit-config.yaml": "pre-commit.yaml.j2",
     ".github/workflows/gpugen.yaml": "workflow.yaml.j2",
 }
 
 
 class Starter(NamedTuple):
-    """What the templates receive."""
+    """The values of the templates."""
 
     cluster: str
     pool: str
@@ -52,7 +52,7 @@ def starter(
         gpu_count=count,
         hosts=hosts,
         release=catalog.ids("releases")[-1],
-        kubernetes=minors[-2],  # the newest is seldom what clusters run
+        kubernetes=minors[-2],  # the newest is rarely what clusters run
         distribution="kubeadm",
         system=SYSTEM,
         driver=_driver(catalog, model).latest_known,
@@ -68,7 +68,7 @@ def _key_commands(catalog: Catalog, gpu: GpuModel) -> tuple[str, ...]:
 
 
 def _driver(catalog: Catalog, model: str) -> DriverBranch:
-    """Return the branch to begin with: long-term, supported, and one that drives the model."""
+    """Return the driver branch to start with: long-term, supported, and fit for the GPU model."""
     gpu = catalog.gpu(model)
     floor = parts(gpu.min_driver or str(gpu.min_branch or 0))
     fitting = [

@@ -1,4 +1,4 @@
-"""By which requirement pip finds the gpugen that runs, read from how it was installed."""
+"""The pip requirement of the running gpugen, read from how it was installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]
 
 
 def installed() -> str:
-    """Return the requirement of the gpugen that runs; empty where nothing names it exactly."""
+    """Return the requirement of the running gpugen; empty if nothing identifies it exactly."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
@@ -43,18 +43,18 @@ def requirement(direct_url: str) -> str:
 
 
 def unfit(stated: str) -> str:
-    """Say why a requirement cannot stand in files that everybody reads; empty where it can."""
+    """Return why a requirement cannot be in files that everybody reads; empty if it can."""
     if not LEGAL.match(stated):
-        return "is not a requirement of pip"
+        return "is not a pip requirement"
     address = stated.rpartition(" @ ")[2].strip()
     scheme, mark, rest = address.partition("://")
     if "file:" in stated or (not mark and "/" in address):
-        return "is a file of this machine, which others do not have"
+        return "is a file of this machine, which others cannot install"
     if mark and not scheme.endswith(("https", "ssh")):
-        return "does not come by https or ssh"
+        return "is not an https or ssh URL"
     user, at, _ = rest.partition("/")[0].rpartition("@")
     if at and user != "git":
-        return "names a user, or a credential, that everybody would read"
+        return "contains a user or a credential, which would be published"
     return ""
 
 
