@@ -102,7 +102,7 @@ def environment(home: Path) -> dict[str, str]:
         "GIT_COMMITTER_NAME": "A Reader",
         "GIT_COMMITTER_EMAIL": "reader@example.com",
         # The second command of the README runs all tests; here it shows that it runs them.
-        "PYTEST_ADDOPTS": "-k test_host_ranges -p no:cacheprovider",
+        "PYTEST_ADDOPTS": "-k test_ranges -p no:cacheprovider",
     }
 
 
