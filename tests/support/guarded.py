@@ -8,6 +8,7 @@ from typing import Any
 
 from gpugen.components import find
 from gpugen.model.assembly import KubeObject
+from gpugen.model.options import Guardrails
 from gpugen.model.spec import ClusterSpec
 from support.lab.cluster.api import STRICT, Answer, Api, Object
 from support.lab.cluster.plane import Plane
@@ -116,7 +117,7 @@ def spec_of(cluster: str, options: object = True, **changes: Any) -> ClusterSpec
 
 def with_options(spec: ClusterSpec, options: Mapping[str, Any]) -> ClusterSpec:
     """Return a spec with some options of the guardrails changed."""
-    changed = {**spec.options["guardrails"], **options}
+    changed = spec.own(Guardrails)._replace(**options)
     return spec._replace(options={**spec.options, "guardrails": changed})
 
 
@@ -192,7 +193,7 @@ class Guarded:
             self.api.apply(item)
         self._applied = wanted
         names = {name for pool in spec.pools for name in pool.prediction.capacity}
-        self._known = min(names - set(spec.options["guardrails"]["otherResources"]))
+        self._known = min(names - set(spec.own(Guardrails).other_resources))
         wait_until("judging", self._judges)
         if any(item["kind"] == "MutatingAdmissionPolicy" for item in wanted):
             wait_until("completion", self._completes)

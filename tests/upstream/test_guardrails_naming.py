@@ -20,6 +20,7 @@ import yaml
 
 from gpugen.assemble import assemble
 from gpugen.kube import scheduling
+from gpugen.model.options import Scheduler
 from gpugen.model.spec import ClusterSpec
 from support import ROOT
 from support.guarded import GPU, ONE, SPACE, Guarded, opened, pod, spec_of
@@ -254,7 +255,7 @@ def test_a_new_name_waits_for_its_own_proof(server: Guarded, main: ClusterSpec) 
     """The spec renames the profile; what the play proved last is the old one."""
     server.api.apply(scheduling.switch(main))
     becomes(server, "gpu-binpack")
-    options = {**main.options["scheduler"], "schedulerName": "gpu-tight"}
+    options = main.own(Scheduler)._replace(scheduler_name="gpu-tight")
     renamed = main._replace(options={**main.options, "scheduler": options})
     server.use(renamed)
     stays(server)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
 from gpugen.model.finding import ROOT, Severity
+from gpugen.model.options import Guardrails
 from gpugen.model.platform import Distribution
 from gpugen.model.spec import ClusterSpec
 from gpugen.text.spelling import nearest
@@ -135,10 +136,9 @@ def previous_registries(spec: ClusterSpec) -> Iterator[Problem]:
     Releases before 2026.12 have no such policy, nor has a cluster with guardrails off.
     """
     at = spec.images.at / "previousRegistries"
-    is_judged = (
-        spec.release.features.agent_policy
-        and spec.options.get("guardrails", {"mode": "off"})["mode"] != "off"
-    )
+    guardrails = spec.find(Guardrails)
+    is_on = guardrails is not None and not guardrails.is_off
+    is_judged = spec.release.features.agent_policy and is_on
     for i, registry in enumerate(spec.images.previous_registries):
         if not is_judged:
             yield Problem(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any
 
 from gpugen.checks import Problem, check
+from gpugen.model import NOTHING
 from gpugen.model.finding import Pointer
+from gpugen.model.options import NfdResources, Resources
 from gpugen.model.spec import ClusterSpec
 
 NAMES = ("cpu", "memory", "ephemeral-storage")
@@ -31,7 +32,7 @@ def resources(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for name, options in spec.options.items():
         at = spec.at / "components" / name / "resources"
-        for where, amounts in _containers(options.get("resources", {}), at):
+        for where, amounts in _containers(getattr(options, "resources", NOTHING), at):
             for kind, values in amounts.items():
                 for resource, text in values.items():
                     wrong = _wrong(kind, resource, text, amounts.get(LIMITS, {}))
@@ -41,13 +42,13 @@ def resources(spec: ClusterSpec) -> Iterator[Problem]:
 
 
 def _containers(
-    stated: Mapping[str, Any], at: Pointer
+    stated: Resources | NfdResources, at: Pointer
 ) -> Iterator[tuple[Pointer, Mapping[str, Mapping[str, str]]]]:
     """Yield the amounts of each container: those of the only one, or by program."""
-    if stated.keys() <= {REQUESTS, LIMITS}:
+    if not isinstance(stated, NfdResources):
         yield at, stated
         return
-    for program, amounts in stated.items():
+    for program, amounts in stated._asdict().items():
         yield at / program, amounts
 
 

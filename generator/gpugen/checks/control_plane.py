@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
+from gpugen.model.options import Scheduler
 from gpugen.model.spec import ClusterSpec, HostLine
 
 
@@ -52,10 +53,10 @@ def own_values(spec: ClusterSpec) -> Iterator[Problem]:
 @check("control-plane-without-effect", at_key=True)
 def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     """These hosts are used only to configure the main scheduler for bin packing."""
-    options = spec.options.get("scheduler")
-    if not spec.control_plane.hosts or (options is not None and options["mode"] == "main"):
+    options = spec.find(Scheduler)
+    if not spec.control_plane.hosts or (options is not None and options.mode == "main"):
         return
-    if options is None or options["mode"] == "second" or not options["binPacking"]:
+    if options is None or options.mode == "second" or not options.bin_packing:
         yield Problem(
             at=spec.control_plane.at,
             message="controlPlane has no effect: nothing configures the main scheduler on these"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gpugen.checks import POOL, Problem, check
 from gpugen.model.finding import Severity
+from gpugen.model.options import Guardrails
 from gpugen.model.prediction import ResourcePrediction
 from gpugen.model.spec import ClusterSpec, NodePool
 
@@ -23,7 +24,8 @@ def same_name(spec: ClusterSpec) -> Iterator[Problem]:
     pods away, unless its key begins with nvidia.com/, which pods that request GPUs tolerate.
     Source: k8s-device-plugin v0.19.3, internal/rm and api/config/v1, replicas.
     """
-    tolerated = frozenset(spec.options.get("guardrails", {}).get("toleratedTaints", ()))
+    guardrails = spec.find(Guardrails)
+    tolerated = frozenset(guardrails.tolerated_taints if guardrails else ())
     for pool in spec.pools:
         for resource in pool.prediction.resources:
             others = [

@@ -7,19 +7,24 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from gpugen.components.defaults import fill, read
 from gpugen.model.assembly import Contribution
 from gpugen.model.spec import ClusterSpec
 
-Options: TypeAlias = Mapping[str, Any]
+T = TypeVar("T")
 FOLDER = Path(__file__).parent
 
 
-class Component(NamedTuple):
-    """One component; its name is its folder's, with hyphens. When it is on says ``stacks``."""
+class Component(NamedTuple, Generic[T]):
+    """One component; its name is its folder's, with hyphens. When it is on says ``stacks``.
 
-    contribute: Callable[[ClusterSpec, Options], Contribution]
+    options: the record of what ``options.schema.json`` allows; None: there is nothing to say.
+    """
+
+    contribute: Callable[[ClusterSpec, T], Contribution]
+    options: type[T] | None = None
 
 
 @cache
@@ -44,9 +49,15 @@ def options_schema(name: str) -> dict[str, Any] | None:
     return schema
 
 
-def find(name: str) -> Component:
+def find(name: str) -> Component[Any]:
     """Import one component."""
     folder = folders()[name]
     component = import_module(f"gpugen.components.{folder.parent.name}.{folder.name}").COMPONENT
     assert isinstance(component, Component)
     return component
+
+
+def options_of(name: str, stated: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Return the options of a component, what is not stated by default; None: it has none."""
+    kind, schema = find(name).options, options_schema(name) or {}
+    return None if kind is None else read(kind, fill(stated, schema, schema))

@@ -1,9 +1,12 @@
-"""Fills what a spec leaves out with the defaults that its schema states."""
+"""Fills what a spec leaves out with the defaults of its schema, and makes records of the result."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar, get_args, get_type_hints
+
+T = TypeVar("T")
 
 
 def fill(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
@@ -43,3 +46,23 @@ def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str
         return schema
     target: Mapping[str, Any] = root["$defs"][reference.removeprefix("#/$defs/")]
     return {**_resolved(target, root), **{k: v for k, v in schema.items() if k != "$ref"}}
+
+
+def read(kind: type[T], data: Mapping[str, Any]) -> T:
+    """Return a record of plain data that the schema passed; ``maxUnavailable`` is max_unavailable.
+
+    Mappings and lists become what the fields are annotated as: records and tuples.
+    """
+    hints = get_type_hints(kind)
+    fields = {re.sub("[A-Z]", lambda m: f"_{m[0].lower()}", key): v for key, v in data.items()}
+    return kind(**{name: _as(hints[name], value) for name, value in fields.items()})
+
+
+def _as(hint: Any, value: Any) -> Any:
+    if isinstance(value, dict):
+        records = (one for one in (hint, *get_args(hint)) if hasattr(one, "_fields"))
+        record = next(records, None)
+        return value if record is None else read(record, value)
+    if isinstance(value, list):
+        return tuple(_as(get_args(hint)[0], item) for item in value)
+    return value

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from gpugen.gpu.mig import resource_name
+from gpugen.model.options import DevicePlugin
 from gpugen.model.spec import ClusterSpec, Mig, MigStrategy
 
 WHOLE_GPU = "nvidia.com/gpu"
@@ -17,7 +18,8 @@ WHOLE_GPU = "nvidia.com/gpu"
 def plugin_version(spec: ClusterSpec) -> str:
     """Return the version of the device plugin that runs: the spec's, else the release's."""
     tag = spec.release.images["device-plugin"].tag.removeprefix("v")
-    return str(spec.options.get("device-plugin", {}).get("version") or tag)
+    plugin = spec.find(DevicePlugin)
+    return (plugin.version if plugin else "") or tag
 
 
 def geometries(gpu_count: int, mig: Mig) -> list[Mapping[str, int]]:

@@ -7,10 +7,11 @@ reads a series that nobody exports.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from gpugen.model.host_services import DcgmMode
+from gpugen.model.options import DcgmExporter, Prometheus
 from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
 
 EXPORTER = "dcgm-exporter"  # the component, its workloads, its Service and the scrape job
@@ -152,17 +153,17 @@ _PROFILING_GROUPS = (
 )
 
 
-def has_profiling(options: Mapping[str, Any], pool: NodePool) -> bool:
+def has_profiling(options: DcgmExporter, pool: NodePool) -> bool:
     """Tell whether the exporter reads profiling counters of the pool; it needs SYS_ADMIN then.
 
     Unasked only on cut GPUs, where nothing else measures an instance and SYS_ADMIN is due anyway.
     """
-    asked = options["profiling"]
+    asked = options.profiling
     is_due = pool.mig.is_cut if asked is None else bool(asked)
     return is_due and pool.gpu.compute_capability >= _PROFILING_SINCE
 
 
-def standard_rows(options: Mapping[str, Any], pool: NodePool) -> tuple[Row, ...]:
+def standard_rows(options: DcgmExporter, pool: NodePool) -> tuple[Row, ...]:
     """Return the rows that a pool's exporter has before the user adds or removes any.
 
     options: of the component dcgm-exporter, defaults filled in.
@@ -171,15 +172,15 @@ def standard_rows(options: Mapping[str, Any], pool: NodePool) -> tuple[Row, ...]
     return tuple(row for rows, is_due in groups if is_due(pool) for row in rows)
 
 
-def rows(options: Mapping[str, Any], pool: NodePool) -> tuple[Row, ...]:
+def rows(options: DcgmExporter, pool: NodePool) -> tuple[Row, ...]:
     """Return all rows of a pool's CSV; options as in ``standard_rows``.
 
     Profiling fields that the pool cannot read are left out: the exporter may exit over them.
     """
-    change = options["metrics"]
-    removed = frozenset(change.get("remove", ()))
+    change = options.metrics
+    removed = frozenset(change.remove)
     kept = [row for row in standard_rows(options, pool) if row.field not in removed]
-    added = [Row(row["field"], row["type"], row["help"]) for row in change.get("add", ())]
+    added = [Row(*row) for row in change.add]
     profiling = has_profiling(options, pool)
     return tuple(kept + [row for row in added if profiling or not is_profiling(row.field)])
 
@@ -194,7 +195,8 @@ def shares_host_network(spec: ClusterSpec, pool: NodePool) -> bool:
 
     For the host's engine, which listens nowhere else, and for a Prometheus outside of the cluster.
     """
-    is_static = spec.options.get("prometheus", {}).get("mode") == "static"
+    prometheus = spec.find(Prometheus)
+    is_static = prometheus is not None and prometheus.mode == "static"
     return is_static or uses_host_engine(pool)
 
 
@@ -205,7 +207,7 @@ def is_profiling(field: str) -> bool:
 
 def exported(spec: ClusterSpec, pool: NodePool) -> frozenset[str]:
     """Return the names of the series that a pool's exporter serves; empty where it is off."""
-    options = spec.options.get(EXPORTER)
+    options = spec.find(DcgmExporter)
     if options is None:
         return frozenset()
     return frozenset(row.field for row in rows(options, pool) if row.kind != "label")
@@ -216,14 +218,14 @@ def exportable(spec: ClusterSpec) -> frozenset[str]:
 
     Rules and dashboards are made for these, so that no pool changes a file of the whole cluster.
     """
-    options = spec.options.get(EXPORTER)
+    options = spec.find(DcgmExporter)
     if options is None:
         return frozenset()
-    groups = _GROUPS + (() if options["profiling"] is False else _PROFILING_GROUPS)
-    change = options["metrics"]
-    added = {row["field"] for row in change.get("add", ()) if row["type"] != "label"}
+    groups = _GROUPS + (() if options.profiling is False else _PROFILING_GROUPS)
+    change = options.metrics
+    added = {row.field for row in change.add if row.type != "label"}
     standard = {row.field for rows, _ in groups for row in rows if row.kind != "label"}
-    return frozenset(standard - {*change.get("remove", ())} | added)
+    return frozenset(standard - {*change.remove} | added)
 
 
 def read_by(expression: str) -> frozenset[str]:

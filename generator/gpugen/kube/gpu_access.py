@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from gpugen import kube
 from gpugen.gpu.prediction import MPS_ROOT
 from gpugen.model.assembly import KubeObject
+from gpugen.model.options import DevicePlugin
 from gpugen.model.spec import ClusterSpec, MigManager, MigStrategy, NodePool
 
 CONFIG_FILE = "/config/config.yaml"
@@ -99,5 +100,5 @@ def image(spec: ClusterSpec, component: str) -> str:
 
     A version chosen for the plugin holds for all three: they must agree on names.
     """
-    version = spec.options.get("device-plugin", {}).get("version", "")
-    return kube.image(spec, component, version=version)
+    plugin = spec.find(DevicePlugin)
+    return kube.image(spec, component, version=plugin.version if plugin else "")

@@ -23,14 +23,12 @@ def image(spec: ClusterSpec, component: str, *, version: str = "") -> str:
     """Return the image of a component: mirrored where the spec says so, pinned where it can be.
 
     A digest of the spec wins over the release's, which is that of the release's own tag alone; a
-    mirror that copies whole manifest lists keeps it. version: chosen for another component that
-    this one must agree with.
+    mirror that copies whole manifest lists keeps it. version: that the spec chose.
     """
     row = spec.release.images[component]
     repository, tag, digest = row.repository, row.tag, row.digest
-    chosen = version or spec.options.get(component, {}).get("version", "")
-    if chosen and f"v{chosen}" != tag:
-        tag, digest = f"v{chosen}", ""
+    if version and f"v{version}" != tag:
+        tag, digest = f"v{version}", ""
     if component == "scheduler":
         tag = spec.release.scheduler_tags[spec.kubernetes.version]
         digest = spec.release.scheduler_digests.get(spec.kubernetes.version, "")

@@ -7,10 +7,9 @@ touches the profile, a second one in a wave behind its Deployment.
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpugen import kube
 from gpugen.model.assembly import KubeObject
+from gpugen.model.options import Guardrails, Scheduler
 from gpugen.model.spec import ClusterSpec
 
 COMPONENT, GUARDRAILS = "scheduler", "guardrails"
@@ -22,20 +21,20 @@ SWITCH_KEY = "schedulerName"
 COMPLETES_FROM = 36  # minor of Kubernetes with MutatingAdmissionPolicy in v1
 
 
-def is_main(spec: ClusterSpec, options: Any) -> bool:
+def is_main(spec: ClusterSpec, options: Scheduler) -> bool:
     """Tell whether the main scheduler packs, or a second one beside it.
 
     Without a word it is the main one where its hosts are named and there is something to pack.
     """
-    if options["mode"] == "auto":
-        return bool(spec.control_plane.hosts) and bool(options["binPacking"])
-    return bool(options["mode"] == IN_MAIN)
+    if options.mode == "auto":
+        return bool(spec.control_plane.hosts) and options.bin_packing
+    return options.mode == IN_MAIN
 
 
 def name(spec: ClusterSpec) -> str:
     """Return the name that GPU pods should have; empty where the main profile serves them too."""
-    found: str = spec.options.get(COMPONENT, {}).get("schedulerName", "")
-    return "" if found == DEFAULT else found
+    options = spec.find(Scheduler)
+    return "" if options is None or options.scheduler_name == DEFAULT else options.scheduler_name
 
 
 def completes(spec: ClusterSpec) -> bool:
@@ -44,14 +43,14 @@ def completes(spec: ClusterSpec) -> bool:
     MutatingAdmissionPolicy is in v1 and on from 1.36; before it is beta and off by default.
     Source: kubernetes v1.36.3 and v1.34.1, apiserver/pkg/features/kube_features.go; KEP-3962.
     """
-    options = spec.options.get(GUARDRAILS, {"mode": "off"})
-    is_wanted = options["mode"] != "off" and bool(options["complete"])
+    options = spec.find(Guardrails)
+    is_wanted = options is not None and not options.is_off and options.complete
     return is_wanted and spec.kubernetes.minor >= COMPLETES_FROM
 
 
 def is_waited_for(spec: ClusterSpec) -> bool:
     """Tell whether a policy of ours names a second scheduler, whose Deployment has to be ready."""
-    options = spec.options.get(COMPONENT)
+    options = spec.find(Scheduler)
     return (
         options is not None and not is_main(spec, options) and bool(name(spec)) and completes(spec)
     )
@@ -59,5 +58,5 @@ def is_waited_for(spec: ClusterSpec) -> bool:
 
 def switch(spec: ClusterSpec) -> KubeObject:
     """Return the ConfigMap that says which profile every main scheduler serves; never in git."""
-    served = spec.options[COMPONENT]["schedulerName"]
+    served = spec.own(Scheduler).scheduler_name
     return kube.config_map(SWITCH, SWITCH_NAMESPACE, {SWITCH_KEY: served})

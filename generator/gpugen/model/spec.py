@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from gpugen.model.access import Access, Ssh
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from gpugen.model.prediction import Prediction
     from gpugen.model.stated import Stated
     from gpugen.model.tuning import CudaToolkit, Tuning
+
+T = TypeVar("T")
 
 
 class MigStrategy(StrEnum):
@@ -206,7 +208,7 @@ class ClusterSpec(NamedTuple):
     pools: tuple[NodePool, ...]
     control_plane: ControlPlane
     stack: str  # device-plugin
-    options: Mapping[str, Mapping[str, Any]]  # component -> options with defaults; only what is on
+    options: Mapping[str, tuple[Any, ...] | None]  # component that is on -> record of its options
     images: Images
     namespaces: Namespaces
     drain: Drain
@@ -215,3 +217,14 @@ class ClusterSpec(NamedTuple):
     delivery: Delivery
     stated: Stated
     at: Pointer
+
+    def find(self, kind: type[T]) -> T | None:
+        """Return the options of the component that has them as this record; None: it is off."""
+        return next((own for own in self.options.values() if isinstance(own, kind)), None)
+
+    def own(self, kind: type[T]) -> T:
+        """Return the options of a component that is on. Raises LookupError: it is off."""
+        found = self.find(kind)
+        if found is None:
+            raise LookupError(kind.__name__)
+        return found

@@ -16,6 +16,7 @@ from gpugen.checks.mig_names import LABEL_LIMIT
 from gpugen.checks.pools import PODS
 from gpugen.hosts import ranges
 from gpugen.model.assembly import Assembly, KubeObject
+from gpugen.model.options import NodeFeatureDiscovery
 from gpugen.model.spec import ClusterSpec, NodePool
 
 PLAYED = {"kwok.x-k8s.io/node": "fake"}  # KWOK plays the kubelets of nodes with this annotation
@@ -71,10 +72,10 @@ def _labels(spec: ClusterSpec, assembly: Assembly, pool: NodePool) -> dict[str, 
         labels[f"{MIG_CONFIG}.state"] = "success"
     if "gpu-feature-discovery" in spec.options:
         labels |= _kept(pool.prediction.labels)
-    discovery = spec.options.get("node-feature-discovery", {})
+    discovery = spec.find(NodeFeatureDiscovery)
     # The labels of another's worker are its owner's choice.
-    is_ours = discovery.get("mode") == "own"
-    if is_ours and discovery["worker"] and "pci" in discovery["sources"]:
+    is_ours = discovery is not None and discovery.mode == "own"
+    if discovery and is_ours and discovery.worker and "pci" in discovery.sources:
         labels[NVIDIA_PCI] = "true"
     return dict(sorted(labels.items()))
 

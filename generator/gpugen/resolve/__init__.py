@@ -231,13 +231,12 @@ def _over(default: Any, own: Any) -> Any:
     return {**default, **own}
 
 
-def _options(spec: ClusterSpec, stated: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def _options(spec: ClusterSpec, stated: Mapping[str, Any]) -> dict[str, tuple[Any, ...] | None]:
     """Decide which components are on and fill their options; sorted by name."""
-    result: dict[str, Mapping[str, Any]] = {}
+    result: dict[str, tuple[Any, ...] | None] = {}
     for name in components.names():
         word = stated.get(name)
         if word is False or (word is None and not stacks.pools(spec, name)):
             continue
-        schema = components.options_schema(name) or {}
-        result[name] = fill(word if isinstance(word, dict) else {}, schema, schema)
+        result[name] = components.options_of(name, word if isinstance(word, dict) else {})
     return result

@@ -10,6 +10,7 @@ import pytest
 from gpugen.catalog import Catalog
 from gpugen.components.monitoring.dcgm_exporter.checks import field_ids
 from gpugen.gpu import metrics
+from gpugen.model.options import DcgmExporter
 from gpugen.model.spec import ClusterSpec
 from support.component_specs import cluster, pool
 
@@ -28,7 +29,7 @@ def of(exporter: Mapping[str, Any] = {}, **more: Any) -> frozenset[str]:
 @pytest.mark.parametrize("model", Catalog().gpu_ids())
 def test_rows_of_every_board_are_fields_that_dcgm_knows_once(model: str) -> None:
     spec = cluster(pool(model=model, count=8))
-    rows = metrics.standard_rows(spec.options[metrics.EXPORTER], spec.pools[0])
+    rows = metrics.standard_rows(spec.own(DcgmExporter), spec.pools[0])
     ids = [field_ids()[row.field] for row in rows]
     assert len(ids) == len(set(ids))
     assert {row.kind for row in rows} == {"gauge", "counter", "label"}

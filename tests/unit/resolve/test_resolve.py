@@ -9,6 +9,7 @@ import yaml
 
 from gpugen.catalog import Catalog
 from gpugen.model.finding import Pointer
+from gpugen.model.options import DevicePlugin
 from gpugen.model.spec import MigManager
 from gpugen.resolve import resolve
 from support.specs import MINIMAL, resolved
@@ -69,7 +70,7 @@ def test_defaults_come_from_the_schema() -> None:
     )
     assert spec.delivery.path == "out/minimal/kustomize"
     assert spec.device_list_strategy == ("envvar",)
-    assert spec.options["device-plugin"]["maxUnavailable"] == "10%"
+    assert spec.own(DevicePlugin).max_unavailable == "10%"
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 from gpugen import kube
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.kube import gpu_access
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
+from gpugen.model.options import DevicePlugin
 from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
 
 NAME = "device-plugin"
@@ -22,7 +23,7 @@ KUBELET_SOCKETS = "/var/lib/kubelet/device-plugins"  # fixed in the program, whe
 HOST_DRIVER_ROOT = "/"
 
 
-def contribute(spec: ClusterSpec, options: Options) -> Contribution:
+def contribute(spec: ClusterSpec, options: DevicePlugin) -> Contribution:
     """Return the plugin of every pool."""
     return Contribution(
         objects=tuple(
@@ -34,7 +35,7 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     )
 
 
-def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObject, ...]:
+def _agent(spec: ClusterSpec, pool: NodePool, options: DevicePlugin) -> tuple[KubeObject, ...]:
     config = gpu_access.plugin_config(NAME, spec, pool)
     volumes, mounts = _volumes(spec, pool)
     container = {
@@ -44,7 +45,7 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
         "env": _environment(pool, options),
         "securityContext": _security(spec, pool, options),
         "volumeMounts": [kube.mount("config", gpu_access.CONFIG_MOUNT, read_only=True), *mounts],
-        **kube.resources(spec, options["resources"], "10m", "32Mi"),
+        **kube.resources(spec, options.resources, "10m", "32Mi"),
     }
     daemon_set = kube.node_agent(
         spec,
@@ -57,23 +58,23 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
             runtime_class=True,
             checksum=config.checksum,
             extra_node_selector=gpu_access.pause_label(pool, NAME),
-            annotations=options["annotations"],
-            max_unavailable=options["maxUnavailable"],
+            annotations=options.annotations,
+            max_unavailable=options.max_unavailable,
         ),
     )
     return config.config_map, daemon_set
 
 
-def _environment(pool: NodePool, options: Options) -> list[dict[str, Any]]:
+def _environment(pool: NodePool, options: DevicePlugin) -> list[dict[str, Any]]:
     """Return what the file cannot say; the environment would win over the file."""
-    passed = [{"name": "PASS_DEVICE_SPECS", "value": "true"}] if options["passDeviceSpecs"] else []
+    passed = [{"name": "PASS_DEVICE_SPECS", "value": "true"}] if options.pass_device_specs else []
     config = kube.env(CONFIG_FILE=gpu_access.CONFIG_FILE)
     return [*config, *passed, *gpu_access.environment(pool)]
 
 
-def _security(spec: ClusterSpec, pool: NodePool, options: Options) -> dict[str, Any]:
+def _security(spec: ClusterSpec, pool: NodePool, options: DevicePlugin) -> dict[str, Any]:
     """Return the privileges; handing device nodes to the kubelet takes all of them."""
-    return {"privileged": True} if options["passDeviceSpecs"] else gpu_access.security(spec, pool)
+    return {"privileged": True} if options.pass_device_specs else gpu_access.security(spec, pool)
 
 
 def _volumes(
@@ -102,4 +103,4 @@ def _volumes(
     return volumes, mounts
 
 
-COMPONENT = Component(contribute)
+COMPONENT = Component(contribute, DevicePlugin)

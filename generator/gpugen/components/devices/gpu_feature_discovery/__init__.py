@@ -10,13 +10,27 @@ update of nodefeatures, get of pods) and daemonset-gfd.yml of the chart.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from gpugen import kube
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.kube import gpu_access
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
+from gpugen.model.options import Resources
 from gpugen.model.spec import ClusterSpec, NodePool
 
 NAME = "gpu-feature-discovery"
+
+
+class Options(NamedTuple):
+    """What a spec may say of GPU feature discovery."""
+
+    sleep_interval: str
+    vgpu_labels: bool
+    resources: Resources
+    annotations: Mapping[str, str]
+    max_unavailable: int | str
 
 
 def contribute(spec: ClusterSpec, options: Options) -> Contribution:
@@ -56,16 +70,16 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
             kube.field_env("NAMESPACE", "metadata.namespace"),
             kube.field_env("POD_NAME", "metadata.name"),
             *kube.env(
-                CONFIG_FILE=gpu_access.CONFIG_FILE, GFD_SLEEP_INTERVAL=options["sleepInterval"]
+                CONFIG_FILE=gpu_access.CONFIG_FILE, GFD_SLEEP_INTERVAL=options.sleep_interval
             ),
             *gpu_access.environment(pool),
         ],
-        "securityContext": gpu_access.security(spec, pool, is_admin=options["vgpuLabels"]),
+        "securityContext": gpu_access.security(spec, pool, is_admin=options.vgpu_labels),
         "volumeMounts": [
             kube.mount("config", gpu_access.CONFIG_MOUNT, read_only=True),
             kube.mount("host-sys", "/sys", read_only=True),
         ],
-        **kube.resources(spec, options["resources"], "10m", "32Mi"),
+        **kube.resources(spec, options.resources, "10m", "32Mi"),
     }
     daemon_set = kube.node_agent(
         spec,
@@ -79,11 +93,11 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
             runtime_class=True,
             checksum=config.checksum,
             extra_node_selector=gpu_access.pause_label(pool, NAME),
-            annotations=options["annotations"],
-            max_unavailable=options["maxUnavailable"],
+            annotations=options.annotations,
+            max_unavailable=options.max_unavailable,
         ),
     )
     return config.config_map, daemon_set
 
 
-COMPONENT = Component(contribute)
+COMPONENT = Component(contribute, Options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
+from gpugen.components.devices.gpu_feature_discovery import Options
 from gpugen.kube.gpu_access import sees_mig
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec
@@ -41,7 +42,7 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     It also has it with deviceListStrategy volume-mounts.
     """
     has_it = "volume-mounts" in spec.device_list_strategy or all(map(sees_mig, spec.pools))
-    if spec.options["gpu-feature-discovery"]["vgpuLabels"] and has_it:
+    if spec.own(Options).vgpu_labels and has_it:
         yield Problem(
             at=spec.at / "components" / "gpu-feature-discovery" / "vgpuLabels",
             message="vgpuLabels has no effect: GPU feature discovery has SYS_ADMIN on every pool"

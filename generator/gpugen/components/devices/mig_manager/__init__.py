@@ -8,11 +8,13 @@ Source: NVIDIA/mig-parted v0.14.5, cmd/nvidia-mig-manager/main.go, pkg/mig/recon
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from gpugen import kube
-from gpugen.components import Component, Options, stacks
+from gpugen.components import Component, stacks
 from gpugen.model.assembly import Contribution, Placed, Wave
+from gpugen.model.options import Resources
 from gpugen.model.spec import ClusterSpec, NodePool
 
 NAME = "mig-manager"
@@ -27,12 +29,22 @@ CLIENTS_FOLDER = "/gpu-clients"
 HOST_ROOT = "/host"
 
 
+class Options(NamedTuple):
+    """What a spec may say of the MIG manager."""
+
+    host_services: tuple[str, ...]
+    reboot: bool
+    resources: Resources
+    annotations: Mapping[str, str]
+    max_unavailable: int | str
+
+
 def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     """Add one manager per pool with its layout, and the labels that start and pause it."""
     pools = stacks.pools(spec, NAME)
     if not pools:
         return Contribution()
-    clients = kube.to_yaml({"version": "v1", "systemd-services": options["hostServices"]})
+    clients = kube.to_yaml({"version": "v1", "systemd-services": list(options.host_services)})
     checksums = {pool.name: _checksum(pool, clients) for pool in pools}
     objects = [
         *_access(spec),
@@ -98,7 +110,7 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options, checksum: str) -
             kube.mount("layout", CONFIG_FOLDER, read_only=True),
             kube.mount("gpu-clients", CLIENTS_FOLDER, read_only=True),
         ],
-        **kube.resources(spec, options["resources"], "10m", "64Mi"),
+        **kube.resources(spec, options.resources, "10m", "64Mi"),
     }
     return kube.node_agent(
         spec,
@@ -116,8 +128,8 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options, checksum: str) -
             host_pid=True,  # /proc in the host's root shows the program only there
             host_ipc=True,
             checksum=checksum,
-            annotations=options["annotations"],
-            max_unavailable=options["maxUnavailable"],
+            annotations=options.annotations,
+            max_unavailable=options.max_unavailable,
         ),
     )
 
@@ -138,10 +150,10 @@ def _environment(spec: ClusterSpec, options: Options) -> list[dict[str, Any]]:
             HOST_NVIDIA_DIR="/usr/local/nvidia",
             HOST_KUBELET_SYSTEMD_SERVICE="kubelet.service",
             WITH_SHUTDOWN_HOST_GPU_CLIENTS="true",
-            WITH_REBOOT="true" if options["reboot"] else "false",
+            WITH_REBOOT="true" if options.reboot else "false",
             NVIDIA_VISIBLE_DEVICES="void",
         ),
     ]
 
 
-COMPONENT = Component(contribute)
+COMPONENT = Component(contribute, Options)

@@ -10,15 +10,25 @@ Source: k8s-device-plugin v0.19.3, cmd/mps-control-daemon and daemonset-mps-cont
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from gpugen import kube
-from gpugen.components import Component, Options, stacks
+from gpugen.components import Component, stacks
 from gpugen.kube import gpu_access
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
+from gpugen.model.options import Resources
 from gpugen.model.spec import ClusterSpec, NodePool
 
 NAME = "mps-control-daemon"
+
+
+class Options(NamedTuple):
+    """What a spec may say of the MPS control daemon."""
+
+    resources: Resources
+    annotations: Mapping[str, str]
+    max_unavailable: int | str
 
 
 def contribute(spec: ClusterSpec, options: Options) -> Contribution:
@@ -57,8 +67,8 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
             host_pid=True,
             runtime_class=True,
             checksum=config.checksum,
-            annotations=options["annotations"],
-            max_unavailable=options["maxUnavailable"],
+            annotations=options.annotations,
+            max_unavailable=options.max_unavailable,
         ),
     )
     return config.config_map, daemon_set
@@ -72,8 +82,8 @@ def _container(
         "image": gpu_access.image(spec, NAME),
         "command": command,
         "securityContext": {"privileged": True},
-        **kube.resources(spec, options["resources"], "10m", "32Mi"),
+        **kube.resources(spec, options.resources, "10m", "32Mi"),
     }
 
 
-COMPONENT = Component(contribute)
+COMPONENT = Component(contribute, Options)

@@ -12,18 +12,33 @@ Source: Kubernetes documentation, Network Policies.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpugen import kube
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.gpu import metrics
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
+from gpugen.model.options import DcgmExporter, NodeFeatureDiscovery, Prometheus
 from gpugen.model.spec import ClusterSpec
 
 NAME = "network-policies"
 DENY = "gpugen-deny-all"
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 SCHEDULER = "gpu-scheduler"
+
+
+class ApiServer(NamedTuple):
+    """Where the API server is: behind its Service, after translation."""
+
+    ports: tuple[int, ...]
+    networks: tuple[str, ...]
+
+
+class Options(NamedTuple):
+    """What a spec may say of the network policies."""
+
+    api_server: ApiServer
+    scrape_from: tuple[str, ...]
 
 
 def contribute(spec: ClusterSpec, options: Options) -> Contribution:
@@ -46,8 +61,9 @@ def exporters_in_pod_network(spec: ClusterSpec) -> bool:
 
 def scrapers(spec: ClusterSpec, options: Options) -> list[str]:
     """List the namespaces that may scrape; empty where nothing states any, and then all may."""
-    stated = spec.options.get("prometheus", {}).get("namespace")
-    return sorted({*options["scrapeFrom"], *([stated] if stated else [])})
+    prometheus = spec.find(Prometheus)
+    stated = prometheus.namespace if prometheus else None
+    return sorted({*options.scrape_from, *([stated] if stated else [])})
 
 
 def _clients(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
@@ -56,11 +72,11 @@ def _clients(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
     for component in ("gpu-feature-discovery", "mig-manager"):
         if component in spec.options:
             yield component, agents
-    discovery = spec.options.get("node-feature-discovery", {"mode": "existing"})
-    if discovery["mode"] == "own":
+    discovery = spec.find(NodeFeatureDiscovery)
+    if discovery and discovery.mode == "own":
         yield "nfd-master", controllers
         yield "nfd-gc", controllers
-        if discovery["worker"]:
+        if discovery.worker:
             yield "nfd-worker", agents
     if "scheduler" in spec.options:  # selects no pod where the main one packs
         yield SCHEDULER, controllers
@@ -90,12 +106,12 @@ def _policy(name: str, namespace: str, rules: dict[str, Any]) -> KubeObject:
 
 
 def _api_server(options: Options) -> dict[str, Any]:
-    server = options["apiServer"]
+    server = options.api_server
     rule: dict[str, Any] = {
-        "ports": [{"port": port, "protocol": "TCP"} for port in sorted(server["ports"])]
+        "ports": [{"port": port, "protocol": "TCP"} for port in sorted(server.ports)]
     }
-    if server["networks"]:
-        rule["to"] = [{"ipBlock": {"cidr": network}} for network in sorted(server["networks"])]
+    if server.networks:
+        rule["to"] = [{"ipBlock": {"cidr": network}} for network in sorted(server.networks)]
     return rule
 
 
@@ -105,8 +121,8 @@ def _exporter(spec: ClusterSpec, options: Options) -> dict[str, Any]:
     if names := scrapers(spec, options):
         places = {"key": NAMESPACE_NAME, "operator": "In", "values": names}
         ingress["from"] = [{"namespaceSelector": {"matchExpressions": [places]}}]
-    asks = spec.options[metrics.EXPORTER]
-    if not (asks["podLabels"] or asks["perPodUsage"]):
+    asks = spec.own(DcgmExporter)
+    if not (asks.pod_labels or asks.per_pod_usage):
         return {"policyTypes": ["Ingress"], "ingress": [ingress]}
     return {
         "policyTypes": ["Ingress", "Egress"],
@@ -115,4 +131,4 @@ def _exporter(spec: ClusterSpec, options: Options) -> dict[str, Any]:
     }
 
 
-COMPONENT = Component(contribute)
+COMPONENT = Component(contribute, Options)

@@ -6,7 +6,12 @@ import ipaddress
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
-from gpugen.components.devices.network_policies import NAME, exporters_in_pod_network, scrapers
+from gpugen.components.devices.network_policies import (
+    NAME,
+    Options,
+    exporters_in_pod_network,
+    scrapers,
+)
 from gpugen.gpu import metrics
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec
@@ -20,7 +25,7 @@ def scrape_open(spec: ClusterSpec) -> Iterator[Problem]:
     """
     if metrics.EXPORTER not in spec.options or not exporters_in_pod_network(spec):
         return
-    if not scrapers(spec, spec.options[NAME]):
+    if not scrapers(spec, spec.own(Options)):
         yield Problem(
             at=spec.at / "components" / NAME,
             message=f"port {metrics.PORT} of the exporters is open to every pod of the cluster",
@@ -33,7 +38,7 @@ def scrape_open(spec: ClusterSpec) -> Iterator[Problem]:
 def scrape_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     """No NetworkPolicy applies to an exporter in the host's network, or if there is no exporter."""
     is_guarded = metrics.EXPORTER in spec.options and exporters_in_pod_network(spec)
-    if spec.options[NAME]["scrapeFrom"] and not is_guarded:
+    if spec.own(Options).scrape_from and not is_guarded:
         yield Problem(
             at=spec.at / "components" / NAME / "scrapeFrom",
             message="scrapeFrom has no effect: no exporter listens in the pod network",
@@ -44,7 +49,7 @@ def scrape_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
 @check("network-policy-network-wrong", component=NAME)
 def network_wrong(spec: ClusterSpec) -> Iterator[Problem]:
     """The API server rejects a network that is not valid CIDR or has host bits set."""
-    for i, text in enumerate(spec.options[NAME]["apiServer"]["networks"]):
+    for i, text in enumerate(spec.own(Options).api_server.networks):
         try:
             ipaddress.ip_network(text)
         except ValueError:

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.components.devices.node_feature_discovery import controllers, crds, worker
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
+from gpugen.model.options import NodeFeatureDiscovery
 from gpugen.model.spec import ClusterSpec
 
 
-def contribute(spec: ClusterSpec, options: Options) -> Contribution:
+def contribute(spec: ClusterSpec, options: NodeFeatureDiscovery) -> Contribution:
     """Return CRDs, controllers and worker; nothing where the cluster has its own."""
-    if options["mode"] == "existing":
+    if options.mode == "existing":
         return Contribution()
     definitions = (crds.node_feature(), crds.node_feature_rule())
     return Contribution(
@@ -30,11 +31,11 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     )
 
 
-def _programs(spec: ClusterSpec, options: Options) -> Iterator[KubeObject]:
+def _programs(spec: ClusterSpec, options: NodeFeatureDiscovery) -> Iterator[KubeObject]:
     yield from controllers.master(spec, options)
     yield from controllers.collector(spec, options)
-    if options["worker"]:
+    if options.worker:
         yield from worker.worker(spec, options)
 
 
-COMPONENT = Component(contribute)
+COMPONENT = Component(contribute, NodeFeatureDiscovery)

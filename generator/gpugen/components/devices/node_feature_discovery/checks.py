@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
-from gpugen.components import options_schema
-from gpugen.components.defaults import fill
+from gpugen.components import options_of, options_schema
 from gpugen.model.finding import Severity
+from gpugen.model.options import NodeFeatureDiscovery
 from gpugen.model.spec import ClusterSpec
 
 NAME = "node-feature-discovery"
@@ -24,24 +24,18 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     its options are unused. Source: node-feature-discovery v0.18.3, cmd/nfd-master and
     cmd/nfd-worker: separate programs.
     """
-    options = spec.options[NAME]
-    schema = options_schema(NAME)
-    assert schema is not None
-    if options["mode"] == "existing":
-        idle, why = [key for key in schema["properties"] if key != "mode"], "mode is 'existing'"
-    elif not options["worker"]:
+    options = spec.own(NodeFeatureDiscovery)
+    usual, keys = options_of(NAME, {}), (options_schema(NAME) or {})["properties"]
+    if options.mode == "existing":
+        idle, why = [key for key in keys if key != "mode"], "mode is 'existing'"
+    elif not options.worker:
         idle, why = list(OF_WORKER), "worker is false"
     else:
         return
-    for key in idle:
-        if options[key] != _default(schema["properties"][key]):
+    for key, stated, default in zip(keys, options, usual or (), strict=True):
+        if key in idle and stated != default:
             yield Problem(
                 at=spec.at / "components" / NAME / key,
                 message=f"{key} has no effect, because {why}",
                 hint=f"remove {key}",
             )
-
-
-def _default(schema: dict[str, object]) -> object:
-    """Return the default of an option with the defaults of what is inside it."""
-    return fill(schema["default"], schema, schema)

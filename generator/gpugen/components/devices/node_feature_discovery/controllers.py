@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpugen import kube
-from gpugen.components import Options
 from gpugen.components.devices.node_feature_discovery.crds import GROUP
 from gpugen.model.assembly import KubeObject
+from gpugen.model.options import NodeFeatureDiscovery
 from gpugen.model.spec import ClusterSpec
 
 MASTER = "nfd-master"
@@ -30,13 +30,13 @@ TOLERATIONS = (
 )
 
 
-def master(spec: ClusterSpec, options: Options) -> Iterator[KubeObject]:
+def master(spec: ClusterSpec, options: NodeFeatureDiscovery) -> Iterator[KubeObject]:
     """Return the program that writes what NodeFeatures ask for onto nodes, and its rights."""
     namespace = spec.namespaces.controllers
     text = kube.to_yaml(
         {
             "extraLabelNs": ["nvidia.com"],
-            "restrictions": {"disableExtendedResources": not options["extendedResources"]},
+            "restrictions": {"disableExtendedResources": not options.extended_resources},
         }
     )
     yield kube.service_account(MASTER, namespace)
@@ -65,14 +65,14 @@ def master(spec: ClusterSpec, options: Options) -> Iterator[KubeObject]:
     yield _deployment(MASTER, spec, container, volumes, options, kube.checksum(text))
 
 
-def _master_rules(options: Options) -> Iterator[dict[str, Any]]:
+def _master_rules(options: NodeFeatureDiscovery) -> Iterator[dict[str, Any]]:
     yield kube.rule([""], ["nodes"], ["get", "list", "patch"])
-    if options["extendedResources"]:
+    if options.extended_resources:
         yield kube.rule([""], ["nodes/status"], ["patch"])
     yield kube.rule([GROUP], ["nodefeatures", "nodefeaturerules"], ["list", "watch"])
 
 
-def collector(spec: ClusterSpec, options: Options) -> Iterator[KubeObject]:
+def collector(spec: ClusterSpec, options: NodeFeatureDiscovery) -> Iterator[KubeObject]:
     """Return the program that deletes NodeFeatures of nodes that are gone, and its rights."""
     namespace = spec.namespaces.controllers
     yield kube.service_account(COLLECTOR, namespace)
@@ -92,14 +92,16 @@ def collector(spec: ClusterSpec, options: Options) -> Iterator[KubeObject]:
     yield _deployment(COLLECTOR, spec, container, [], options)
 
 
-def _container(name: str, program: str, spec: ClusterSpec, options: Options) -> dict[str, Any]:
+def _container(
+    name: str, program: str, spec: ClusterSpec, options: NodeFeatureDiscovery
+) -> dict[str, Any]:
     return {
         "name": program,
         "image": kube.image(spec, "node-feature-discovery"),
         "command": [name],
         "env": [kube.field_env("NODE_NAME", "spec.nodeName")],
         "ports": [{"name": "http", "containerPort": HTTP_PORT}],
-        "resources": options["resources"][program],
+        "resources": options.resources._asdict()[program],
         "securityContext": kube.restricted_security(),
     }
 
@@ -113,7 +115,7 @@ def _deployment(
     spec: ClusterSpec,
     container: dict[str, Any],
     volumes: list[dict[str, Any]],
-    options: Options,
+    options: NodeFeatureDiscovery,
     checksum: str = "",
 ) -> KubeObject:
     """Return a Deployment that prefers nodes without GPUs and may run on the control plane."""
@@ -126,7 +128,7 @@ def _deployment(
         volumes=volumes,
         service_account=name,
         checksum=checksum,
-        annotations=options["annotations"],
+        annotations=options.annotations,
         tolerations=[dict(toleration) for toleration in TOLERATIONS],
         affinity={"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}},
     )

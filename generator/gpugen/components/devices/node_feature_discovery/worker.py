@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpugen import kube
-from gpugen.components import Options
 from gpugen.components.devices.node_feature_discovery.controllers import CONFIG_FOLDER, HTTP_PORT
 from gpugen.components.devices.node_feature_discovery.crds import GROUP
 from gpugen.model.assembly import KubeObject
+from gpugen.model.options import NodeFeatureDiscovery
 from gpugen.model.spec import ClusterSpec
 
 WORKER = "nfd-worker"
@@ -32,7 +32,7 @@ HOST_PATHS = {  # source -> what it reads on the host
 }
 
 
-def worker(spec: ClusterSpec, options: Options) -> Iterator[KubeObject]:
+def worker(spec: ClusterSpec, options: NodeFeatureDiscovery) -> Iterator[KubeObject]:
     """Return the DaemonSet, its configuration and its rights."""
     namespace = spec.namespaces.agents
     text = kube.to_yaml(_config(options))
@@ -47,7 +47,7 @@ def worker(spec: ClusterSpec, options: Options) -> Iterator[KubeObject]:
     )
     yield kube.role_binding(WORKER, namespace, WORKER, WORKER)
     yield kube.config_map(WORKER, namespace, {"nfd-worker.conf": text})
-    paths = sorted({path for source in options["sources"] for path in HOST_PATHS[source]})
+    paths = sorted({path for source in options.sources for path in HOST_PATHS[source]})
     yield kube.node_agent(
         spec,
         kube.Agent(
@@ -60,20 +60,20 @@ def worker(spec: ClusterSpec, options: Options) -> Iterator[KubeObject]:
             ],
             service_account=WORKER,
             checksum=kube.checksum(text),
-            annotations=options["annotations"],
-            max_unavailable=options["maxUnavailable"],
+            annotations=options.annotations,
+            max_unavailable=options.max_unavailable,
         ),
     )
 
 
-def _config(options: Options) -> dict[str, Any]:
+def _config(options: NodeFeatureDiscovery) -> dict[str, Any]:
     """Return nfd-worker.conf; the label of a PCI device is its vendor alone, as charts expect."""
-    sources = sorted(options["sources"])
+    sources = sorted(options.sources)
     config: dict[str, Any] = {
         "core": {
             "featureSources": sources,
             "labelSources": sources,
-            "sleepInterval": options["sleepInterval"],
+            "sleepInterval": options.sleep_interval,
         }
     }
     if "pci" in sources:
@@ -81,7 +81,9 @@ def _config(options: Options) -> dict[str, Any]:
     return config
 
 
-def _container(spec: ClusterSpec, options: Options, paths: list[str]) -> dict[str, Any]:
+def _container(
+    spec: ClusterSpec, options: NodeFeatureDiscovery, paths: list[str]
+) -> dict[str, Any]:
     health = {"httpGet": {"path": "/healthz", "port": "http"}}
     return {
         "name": "worker",
@@ -93,7 +95,7 @@ def _container(spec: ClusterSpec, options: Options, paths: list[str]) -> dict[st
             kube.field_env("POD_UID", "metadata.uid"),
         ],
         "ports": [{"name": "http", "containerPort": HTTP_PORT}],
-        "resources": options["resources"]["worker"],
+        "resources": options.resources.worker,
         "securityContext": kube.restricted_security(),
         "livenessProbe": {**health, "initialDelaySeconds": 10},
         "readinessProbe": {**health, "initialDelaySeconds": 5, "failureThreshold": 10},

@@ -7,14 +7,14 @@ second owner would change it to and fro.
 from __future__ import annotations
 
 from gpugen import kube
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.model.assembly import Contribution, Placed, Wave
 from gpugen.model.spec import ClusterSpec
 
 HANDLER = "nvidia"  # the name under which the host role registers the runtime
 
 
-def contribute(_spec: ClusterSpec, _options: Options) -> Contribution:
+def contribute(_spec: ClusterSpec, _: None) -> Contribution:
     """Return the RuntimeClass."""
     runtime_class = {
         "apiVersion": "node.k8s.io/v1",

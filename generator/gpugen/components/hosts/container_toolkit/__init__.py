@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.model.assembly import Contribution
 from gpugen.model.platform import Runtime
 from gpugen.model.spec import ClusterSpec, NodePool
@@ -16,7 +16,7 @@ KUBELET_ROOT = "/var/lib/kubelet"  # the role's default
 PREFIX = f"{ROLE}_"
 
 
-def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
+def contribute(spec: ClusterSpec, _: None) -> Contribution:
     """Return the role, what every pool's hosts get, and what all hosts of the cluster share."""
     return Contribution(
         host_variables={

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from gpugen.catalog import reading
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.model.assembly import Contribution
 from gpugen.model.spec import ClusterSpec, NodePool
 from gpugen.model.tuning import CudaToolkit
@@ -15,7 +15,7 @@ from gpugen.text.versions import parts
 ROLE = "cuda_toolkit"
 
 
-def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
+def contribute(spec: ClusterSpec, _: None) -> Contribution:
     """Return the role, and for every pool which packages its hosts get."""
     return Contribution(
         host_variables={pool.name: _variables(pool) for pool in spec.pools}, roles=(ROLE,)

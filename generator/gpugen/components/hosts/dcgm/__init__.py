@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from gpugen.catalog import reading
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.model.assembly import Contribution
 from gpugen.model.host_services import DcgmMode
 from gpugen.model.spec import ClusterSpec, NodePool
@@ -17,7 +17,7 @@ from gpugen.model.spec import ClusterSpec, NodePool
 ROLE = "nvidia_dcgm"
 
 
-def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
+def contribute(spec: ClusterSpec, _: None) -> Contribution:
     """Return the role and, for every pool, the engine that its hosts run."""
     return Contribution(
         host_variables={pool.name: _variables(pool) for pool in spec.pools}, roles=(ROLE,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.components.hosts.driver.packages import Names, module_stream, package_names
 from gpugen.model.assembly import Contribution
 from gpugen.model.driver import Activation, Driver, DriverMethod, KernelModules
@@ -15,7 +15,7 @@ COHERENT_FROM_BRANCH = 580
 OPEN_BY_DEFAULT = ("default", "only")  # of a branch: open modules are what the vendor installs
 
 
-def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
+def contribute(spec: ClusterSpec, _: None) -> Contribution:
     """Return the role and, for every pool, the driver that its hosts get."""
     root = spec.kubernetes.distribution.kubelet_root
     is_compute_only = installs_compute_only(spec)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpugen import kube
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.kube import gpu_access
 from gpugen.model.assembly import Contribution, Expression
 from gpugen.model.spec import ClusterSpec, MigManager, NodePool
@@ -22,7 +22,7 @@ NAMES = {
 }
 
 
-def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
+def contribute(spec: ClusterSpec, _: None) -> Contribution:
     """Return the role, the labels and taints of every pool, and how to reach the cluster."""
     return Contribution(
         node_labels={pool.name: {**pool.labels, kube.POOL_LABEL: pool.name} for pool in spec.pools},

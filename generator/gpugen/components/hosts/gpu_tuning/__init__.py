@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.model.assembly import Contribution
 from gpugen.model.spec import ClusterSpec, NodePool
 from gpugen.model.tuning import Tuning
@@ -14,7 +14,7 @@ WORDS = {True: "enabled", False: "disabled", None: ""}
 UNTOUCHED: tuple[Any, ...] = (None, "", [])
 
 
-def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
+def contribute(spec: ClusterSpec, _: None) -> Contribution:
     """Return the role, what every pool's hosts are tuned to, and the units that all may have."""
     kubelet = spec.kubernetes.distribution.kubelet_unit
     runtimes = runtime_services(spec)

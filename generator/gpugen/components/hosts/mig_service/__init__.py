@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpugen import kube
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.model.assembly import Contribution
 from gpugen.model.spec import ClusterSpec, MigManager, NodePool
 
@@ -18,7 +18,7 @@ ROLE = "nvidia_mig"
 RELEASED_AS = "mig-manager"  # the image of the same project, in the release's row
 
 
-def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
+def contribute(spec: ClusterSpec, _: None) -> Contribution:
     """Return the role and, for every pool, who cuts its GPUs and into what."""
     return Contribution(
         host_variables={pool.name: _variables(spec, pool) for pool in spec.pools}, roles=(ROLE,)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpugen.catalog.packages import package_sources
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.model.assembly import Contribution
 from gpugen.model.driver import DriverMethod
 from gpugen.model.spec import ClusterSpec, NodePool
@@ -17,7 +17,7 @@ ROLE = "gpu_prerequisites"
 BUILDS_MODULES = (DriverMethod.VENDOR, DriverMethod.DISTRO, DriverMethod.RUNFILE)
 
 
-def contribute(spec: ClusterSpec, _options: Options) -> Contribution:
+def contribute(spec: ClusterSpec, _: None) -> Contribution:
     """Return the role and, for every pool, what its hosts must be."""
     return Contribution(
         host_variables={

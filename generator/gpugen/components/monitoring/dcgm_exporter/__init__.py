@@ -11,10 +11,11 @@ import re
 from typing import Any
 
 from gpugen import kube
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.gpu import metrics
 from gpugen.kube import gpu_access
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
+from gpugen.model.options import DcgmExporter
 from gpugen.model.spec import ClusterSpec, NodePool
 
 NAME = metrics.EXPORTER
@@ -27,7 +28,7 @@ HOST_ENGINE = "localhost:5555"  # it listens nowhere else, so the pod shares the
 POD_RESOURCES = "/var/lib/kubelet/pod-resources"  # fixed in the program, wherever the host's is
 
 
-def contribute(spec: ClusterSpec, options: Options) -> Contribution:
+def contribute(spec: ClusterSpec, options: DcgmExporter) -> Contribution:
     """Return the exporter of every pool, the Service before them, and rights where they ask."""
     once = [_service(spec)]
     if any(_asks_the_api(options, pool) for pool in spec.pools):
@@ -43,15 +44,15 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     )
 
 
-def csv(options: Options, pool: NodePool) -> str:
+def csv(options: DcgmExporter, pool: NodePool) -> str:
     """Return the pool's list of metrics: three columns, no comma within one."""
     rows = (f"{row.field}, {row.kind}, {row.help}\n" for row in metrics.rows(options, pool))
     return "# DCGM field, Prometheus type, help\n" + "".join(rows)
 
 
-def _asks_the_api(options: Options, pool: NodePool) -> bool:
+def _asks_the_api(options: DcgmExporter, pool: NodePool) -> bool:
     """Tell whether the pool's exporter reads pods; labels of pods reach unshared pools only."""
-    return bool(options["perPodUsage"] if metrics.is_shared(pool) else options["podLabels"])
+    return bool(options.per_pod_usage if metrics.is_shared(pool) else options.pod_labels)
 
 
 def _service(spec: ClusterSpec) -> KubeObject:
@@ -86,7 +87,7 @@ def _rights(spec: ClusterSpec) -> list[KubeObject]:
     ]
 
 
-def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObject, ...]:
+def _agent(spec: ClusterSpec, pool: NodePool, options: DcgmExporter) -> tuple[KubeObject, ...]:
     text = csv(options, pool)
     labels = {kube.NAME_LABEL: NAME, kube.POOL_LABEL: pool.name}
     config = kube.config_map(
@@ -103,31 +104,27 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
                 kube.config_volume("metrics", config["metadata"]["name"]),
                 kube.host_path("pod-resources", sockets, "Directory"),
                 kube.empty_dir("tmp"),
-                *(
-                    [kube.secret_volume("web", web["secret"])]
-                    if (web := options["webConfig"])
-                    else []
-                ),
+                *([kube.secret_volume("web", web.secret)] if (web := options.web_config) else []),
             ],
             service_account=NAME if _asks_the_api(options, pool) else "",
             app=APP if gpu_access.is_paused_for_mig(pool) else "",
-            host_pid=options["perPodUsage"] and metrics.is_shared(pool),
+            host_pid=options.per_pod_usage and metrics.is_shared(pool),
             host_network=metrics.shares_host_network(spec, pool),
             runtime_class=True,
             checksum=kube.checksum(text),
             extra_node_selector=gpu_access.pause_label(pool, NAME),
-            annotations=options["annotations"],
-            max_unavailable=options["maxUnavailable"],
+            annotations=options.annotations,
+            max_unavailable=options.max_unavailable,
         ),
     )
     return config, daemon_set
 
 
-def _container(spec: ClusterSpec, pool: NodePool, options: Options) -> dict[str, Any]:
+def _container(spec: ClusterSpec, pool: NodePool, options: DcgmExporter) -> dict[str, Any]:
     port: dict[str, Any] = {"name": metrics.PORT_NAME, "containerPort": metrics.PORT}
     if metrics.shares_host_network(spec, pool):  # the API server would add it to the host's network
         port["hostPort"] = metrics.PORT
-    web = options["webConfig"]  # the kubelet has neither password nor certificate
+    web = options.web_config  # the kubelet has neither password nor certificate
     health: dict[str, Any] = {"httpGet": {"path": "/health", "port": metrics.PORT_NAME}}
     if web:
         health = {"tcpSocket": {"port": metrics.PORT_NAME}}
@@ -146,17 +143,17 @@ def _container(spec: ClusterSpec, pool: NodePool, options: Options) -> dict[str,
             kube.mount("tmp", "/tmp"),  # noqa: S108 a folder in the container
             *([kube.mount("web", WEB_FOLDER, read_only=True)] if web else []),
         ],
-        **({"resources": options["resources"]} if options["resources"] else {}),
+        **({"resources": options.resources} if options.resources else {}),
     }
 
 
-def _security(spec: ClusterSpec, pool: NodePool, options: Options) -> dict[str, Any]:
+def _security(spec: ClusterSpec, pool: NodePool, options: DcgmExporter) -> dict[str, Any]:
     """Return the least privileges; upstream's chart gives SYS_ADMIN without escalation, too."""
     least = gpu_access.security(spec, pool, is_admin=metrics.has_profiling(options, pool))
     return {**least, "allowPrivilegeEscalation": False}
 
 
-def _environment(spec: ClusterSpec, pool: NodePool, options: Options) -> list[dict[str, Any]]:
+def _environment(spec: ClusterSpec, pool: NodePool, options: DcgmExporter) -> list[dict[str, Any]]:
     """Return the settings; resources under another name than the plugin's own must be listed.
 
     In the host's network it listens on the node's address alone, not on every interface. Brackets
@@ -167,9 +164,9 @@ def _environment(spec: ClusterSpec, pool: NodePool, options: Options) -> list[di
         "DCGM_EXPORTER_LISTEN": f"[$(HOST_IP)]:{metrics.PORT}" if in_host else f":{metrics.PORT}",
         "DCGM_EXPORTER_KUBERNETES": "true",
         "DCGM_EXPORTER_COLLECTORS": f"{CSV_FOLDER}/{CSV_FILE}",
-        "DCGM_EXPORTER_INTERVAL": str(metrics.seconds(options["interval"]) * 1000),
+        "DCGM_EXPORTER_INTERVAL": str(metrics.seconds(options.interval) * 1000),
     }
-    if options["webConfig"]:  # read again for every connection, so a new certificate just works
+    if options.web_config:  # read again for every connection, so a new certificate just works
         values["DCGM_EXPORTER_WEB_CONFIG_FILE"] = f"{WEB_FOLDER}/web-config.yaml"
     if metrics.uses_host_engine(pool):
         values["DCGM_REMOTE_HOSTENGINE_INFO"] = HOST_ENGINE
@@ -178,9 +175,9 @@ def _environment(spec: ClusterSpec, pool: NodePool, options: Options) -> list[di
         values["NVIDIA_RESOURCE_NAMES"] = ",".join(renamed)
     if metrics.is_shared(pool):
         values["KUBERNETES_VIRTUAL_GPUS"] = "true"
-    elif options["podLabels"]:
+    elif options.pod_labels:
         values["DCGM_EXPORTER_KUBERNETES_ENABLE_POD_LABELS"] = "true"
-        patterns = (f"^{re.escape(label)}$" for label in options["podLabels"])
+        patterns = (f"^{re.escape(label)}$" for label in options.pod_labels)
         values["DCGM_EXPORTER_KUBERNETES_POD_LABEL_ALLOWLIST_REGEX"] = ",".join(patterns)
     return [
         kube.field_env("NODE_NAME", "spec.nodeName"),
@@ -190,4 +187,4 @@ def _environment(spec: ClusterSpec, pool: NodePool, options: Options) -> list[di
     ]
 
 
-COMPONENT = Component(contribute)
+COMPONENT = Component(contribute, DcgmExporter)

@@ -12,6 +12,7 @@ from gpugen.catalog import reading
 from gpugen.checks import Problem, check
 from gpugen.gpu import metrics
 from gpugen.model.finding import Pointer, Severity
+from gpugen.model.options import DcgmExporter, MetricRow, Prometheus
 from gpugen.model.spec import ClusterSpec, NodePool
 
 NAME = metrics.EXPORTER
@@ -36,14 +37,14 @@ def field_ids() -> Mapping[str, int]:
     return {**_table()["aliases"], **_table()["fields"], **_table()["exporter"]}
 
 
-def _changes(spec: ClusterSpec) -> tuple[Pointer, list[dict[str, str]], list[str]]:
-    change = spec.options[NAME]["metrics"]
-    return spec.at / "components" / NAME / "metrics", change["add"], change["remove"]
+def _changes(spec: ClusterSpec) -> tuple[Pointer, tuple[MetricRow, ...], tuple[str, ...]]:
+    change = spec.own(DcgmExporter).metrics
+    return spec.at / "components" / NAME / "metrics", change.add, change.remove
 
 
 def _standard(spec: ClusterSpec) -> dict[str, NodePool]:
     """Return the fields that are exported by default, each with the first pool that has it."""
-    options = spec.options[NAME]
+    options = spec.own(DcgmExporter)
     found: dict[str, NodePool] = {}
     for pool in spec.pools:
         for row in metrics.standard_rows(options, pool):
@@ -59,7 +60,7 @@ def unknown_field(spec: ClusterSpec) -> Iterator[Problem]:
     4.5.3-4.8.2 internal/pkg/counters/counter_config.go.
     """
     at, added, removed = _changes(spec)
-    named = [(at / "add" / i / "field", row["field"]) for i, row in enumerate(added)]
+    named = [(at / "add" / i / "field", row.field) for i, row in enumerate(added)]
     named += [(at / "remove" / i, field) for i, field in enumerate(removed)]
     for where, field in named:
         if field not in field_ids():
@@ -81,16 +82,16 @@ def duplicate_field(spec: ClusterSpec) -> Iterator[Problem]:
     at, added, removed = _changes(spec)
     seen = {field_ids()[f]: f for f in _standard(spec) if f not in removed}
     for i, row in enumerate(added):
-        number = field_ids().get(row["field"])
+        number = field_ids().get(row.field)
         if number is None:
             continue
         if number in seen:
             yield Problem(
                 at=at / "add" / i / "field",
-                message=f"{row['field']} is exported already, as {seen[number]}",
+                message=f"{row.field} is exported already, as {seen[number]}",
                 hint="remove it here, or list the other under remove",
             )
-        seen[number] = row["field"]
+        seen[number] = row.field
 
 
 @check("dcgm-field-not-a-number", "GG-16", component=NAME)
@@ -102,17 +103,17 @@ def field_not_a_number(spec: ClusterSpec) -> Iterator[Problem]:
     """
     at, added, _ = _changes(spec)
     for i, row in enumerate(added):
-        field = row["field"]
+        field = row.field
         if field in _table()["binary"]:
             yield Problem(
                 at=at / "add" / i / "field",
                 message=f"{field} is a structure, which the exporter cannot write",
                 hint="remove it",
             )
-        elif field in _table()["text"] and row["type"] != "label":
+        elif field in _table()["text"] and row.type != "label":
             yield Problem(
                 at=at / "add" / i / "type",
-                message=f"{field} is text, not a {row['type']}",
+                message=f"{field} is text, not a {row.type}",
                 hint="write type: label",
             )
 
@@ -125,13 +126,13 @@ def profiling_field_without_profiling(spec: ClusterSpec) -> Iterator[Problem]:
     4.5.3-4.8.2 internal/pkg/capabilities.
     """
     at, added, _ = _changes(spec)
-    if any(metrics.has_profiling(spec.options[NAME], pool) for pool in spec.pools):
+    if any(metrics.has_profiling(spec.own(DcgmExporter), pool) for pool in spec.pools):
         return
     for i, row in enumerate(added):
-        if metrics.is_profiling(row["field"]):
+        if metrics.is_profiling(row.field):
             yield Problem(
                 at=at / "add" / i / "field",
-                message=f"{row['field']} is a profiling counter, which no pool of this cluster"
+                message=f"{row.field} is a profiling counter, which no pool of this cluster"
                 " can read",
                 hint="write profiling: true on GPUs since Volta, or remove the field",
             )
@@ -158,7 +159,7 @@ def pod_labels_on_shared_pools(spec: ClusterSpec) -> Iterator[Problem]:
     Source: NVIDIA/dcgm-exporter 4.5.3-4.8.2 internal/pkg/transformation/kubernetes.go, Process.
     """
     shared = [pool.name for pool in spec.pools if metrics.is_shared(pool)]
-    if spec.options[NAME]["podLabels"] and shared:
+    if spec.own(DcgmExporter).pod_labels and shared:
         yield Problem(
             at=spec.at / "components" / NAME / "podLabels",
             message=f"labels of pods do not reach the series of shared pools: {', '.join(shared)}",
@@ -173,7 +174,7 @@ def pod_label_collides(spec: ClusterSpec) -> Iterator[Problem]:
     Labels of the exporter win over those of the scrape (honorLabels). Source: NVIDIA/dcgm-exporter
     4.5.3-4.8.2 internal/pkg/utils, SanitizeLabelName.
     """
-    for i, label in enumerate(spec.options[NAME]["podLabels"]):
+    for i, label in enumerate(spec.own(DcgmExporter).pod_labels):
         if (name := re.sub(r"[^a-zA-Z0-9_]", "_", label)) in RESERVED:
             yield Problem(
                 at=spec.at / "components" / NAME / "podLabels" / i,
@@ -188,8 +189,9 @@ def static_in_the_clear(spec: ClusterSpec) -> Iterator[Problem]:
 
     Metrics name pods and namespaces. A web configuration adds TLS and passwords.
     """
-    is_static = spec.options.get("prometheus", {}).get("mode") == "static"
-    if is_static and not spec.options[NAME]["webConfig"]:
+    prometheus = spec.find(Prometheus)
+    is_static = prometheus is not None and prometheus.mode == "static"
+    if is_static and not spec.own(DcgmExporter).web_config:
         yield Problem(
             at=spec.at / "components" / NAME,
             message=f"the exporters serve metrics without TLS or login on port {metrics.PORT} of"
@@ -201,8 +203,8 @@ def static_in_the_clear(spec: ClusterSpec) -> Iterator[Problem]:
 @check("dcgm-web-login-without-secret", component=NAME)
 def web_login_without_secret(spec: ClusterSpec) -> Iterator[Problem]:
     """Prometheus reads user name and password from a Secret; without it every scrape is refused."""
-    web = spec.options[NAME]["webConfig"]
-    if web and web["basicAuth"] and not web["scrapeSecret"]:
+    web = spec.own(DcgmExporter).web_config
+    if web and web.basic_auth and not web.scrape_secret:
         yield Problem(
             at=spec.at / "components" / NAME / "webConfig" / "basicAuth",
             message="basicAuth is on, but no Secret with Prometheus' user name and password is"
@@ -214,7 +216,7 @@ def web_login_without_secret(spec: ClusterSpec) -> Iterator[Problem]:
 @check("dcgm-per-pod-usage-without-sharing", component=NAME)
 def per_pod_usage_without_sharing(spec: ClusterSpec) -> Iterator[Problem]:
     """Usage per pod concerns shared GPUs only; elsewhere a pod has a GPU to itself."""
-    if spec.options[NAME]["perPodUsage"] and not any(map(metrics.is_shared, spec.pools)):
+    if spec.own(DcgmExporter).per_pod_usage and not any(map(metrics.is_shared, spec.pools)):
         yield Problem(
             at=spec.at / "components" / NAME / "perPodUsage",
             message="perPodUsage has no effect: no pool is shared",

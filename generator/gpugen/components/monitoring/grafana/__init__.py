@@ -7,8 +7,11 @@ Source: grafana/helm-charts charts/grafana (sidecar.dashboards).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from gpugen import kube
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.components.monitoring.grafana.capacity import capacity_dashboard
 from gpugen.components.monitoring.grafana.gpus import gpu_dashboard
 from gpugen.gpu import metrics
@@ -16,6 +19,14 @@ from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
 from gpugen.model.spec import ClusterSpec
 
 RECORDER = "prometheus"  # the component whose rules record what the spec predicts
+
+
+class Options(NamedTuple):
+    """What a spec may say of the dashboards."""
+
+    namespace: str | None
+    label: Mapping[str, str]
+    folder: str | None
 
 
 def contribute(spec: ClusterSpec, options: Options) -> Contribution:
@@ -42,13 +53,13 @@ def _config_map(spec: ClusterSpec, options: Options, name: str, text: str) -> Ku
     """Return a dashboard's ConfigMap; the sidecar writes all files into one folder."""
     item = kube.config_map(
         f"gpugen-{name}",
-        options["namespace"] or spec.namespaces.controllers,
+        options.namespace or spec.namespaces.controllers,
         {f"gpugen-{name}-{spec.name}.json": text},
-        labels=options["label"],
+        labels=options.label,
     )
-    if options["folder"]:
-        item["metadata"]["annotations"] = {"grafana_folder": options["folder"]}
+    if options.folder:
+        item["metadata"]["annotations"] = {"grafana_folder": options.folder}
     return item
 
 
-COMPONENT = Component(contribute)
+COMPONENT = Component(contribute, Options)

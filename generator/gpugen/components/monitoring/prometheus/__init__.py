@@ -11,21 +11,22 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gpugen import kube
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.components.monitoring.prometheus import alerts, records, scrape
 from gpugen.components.monitoring.prometheus.readme import readme
 from gpugen.gpu import metrics
 from gpugen.model.assembly import Contribution, Placed, Wave
+from gpugen.model.options import Prometheus
 from gpugen.model.spec import ClusterSpec
 
 NAME = "gpugen"  # of rule groups and rule objects; a pool's carry its name behind it
 FOLDER = "prometheus"
 
 
-def contribute(spec: ClusterSpec, options: Options) -> Contribution:
+def contribute(spec: ClusterSpec, options: Prometheus) -> Contribution:
     """Return the objects of the operator, or the files for the other modes."""
     groups = rule_groups(spec, options)
-    if options["mode"] == "service-monitor":
+    if options.mode == "service-monitor":
         return Contribution(
             objects=tuple(_objects(spec, options, groups)),
             files={f"{FOLDER}/README.md": readme(spec, options)},
@@ -33,7 +34,7 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     return Contribution(files=_files(spec, options, groups))
 
 
-def rule_groups(spec: ClusterSpec, options: Options) -> dict[str, list[dict[str, Any]]]:
+def rule_groups(spec: ClusterSpec, options: Prometheus) -> dict[str, list[dict[str, Any]]]:
     """Return the rule groups by pool; those of the whole cluster under the empty name."""
     groups = {"": _group(NAME, [*records.of_cluster(spec), *_alerts(spec, options)])}
     for pool in spec.pools:
@@ -41,11 +42,11 @@ def rule_groups(spec: ClusterSpec, options: Options) -> dict[str, list[dict[str,
     return groups
 
 
-def _alerts(spec: ClusterSpec, options: Options) -> Iterator[alerts.Rule]:
+def _alerts(spec: ClusterSpec, options: Prometheus) -> Iterator[alerts.Rule]:
     exportable = metrics.exportable(spec)
-    labels = dict(sorted(options["alertLabels"].items()))
+    labels = dict(sorted(options.alert_labels.items()))
     for alert in alerts.of_cluster(spec):
-        if alert.name not in options["withoutAlerts"]:
+        if alert.name not in options.without_alerts:
             yield alert.rule(exportable, labels)
 
 
@@ -54,10 +55,10 @@ def _group(name: str, rules: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _objects(
-    spec: ClusterSpec, options: Options, groups: dict[str, list[dict[str, Any]]]
+    spec: ClusterSpec, options: Prometheus, groups: dict[str, list[dict[str, Any]]]
 ) -> Iterable[Placed]:
-    namespace = options["namespace"] or spec.namespaces.agents
-    labels = options["selectorLabels"] or {}
+    namespace = options.namespace or spec.namespaces.agents
+    labels = options.selector_labels or {}
     if metrics.EXPORTER in spec.options:
         yield Placed(Wave.MONITORING, scrape.service_monitor(spec, options))
     for pool, group in groups.items():
@@ -71,7 +72,7 @@ def _objects(
 
 
 def _files(
-    spec: ClusterSpec, options: Options, groups: dict[str, list[dict[str, Any]]]
+    spec: ClusterSpec, options: Prometheus, groups: dict[str, list[dict[str, Any]]]
 ) -> dict[str, str]:
     def text(value: object) -> str:
         return kube.header(spec) + kube.to_yaml(value)
@@ -81,11 +82,11 @@ def _files(
         files[f"{FOLDER}/rules/{name or 'cluster'}.yaml"] = text({"groups": group})
     if metrics.EXPORTER in spec.options:
         files[f"{FOLDER}/scrape-config.yaml"] = text(scrape.scrape_config(spec, options))
-        if options["mode"] == "static":
+        if options.mode == "static":
             for pool in spec.pools:
                 path = f"{FOLDER}/{scrape.TARGETS}/{pool.name}.yaml"
                 files[path] = text(scrape.targets(spec, pool))
     return files
 
 
-COMPONENT = Component(contribute)
+COMPONENT = Component(contribute, Prometheus)

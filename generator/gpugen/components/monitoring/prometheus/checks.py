@@ -9,6 +9,7 @@ from gpugen.checks import Problem, check
 from gpugen.components.monitoring.prometheus import alerts, records, scrape
 from gpugen.gpu import metrics
 from gpugen.model.finding import Severity
+from gpugen.model.options import DcgmExporter, Prometheus
 from gpugen.model.spec import ClusterSpec
 
 NAME = "prometheus"
@@ -21,8 +22,8 @@ def selector_labels_missing(spec: ClusterSpec) -> Iterator[Problem]:
     Without them there are no targets and no error message. With kube-prometheus-stack the label is
     ``release`` with the name of the Helm release (NVIDIA/gpu-operator#363).
     """
-    options = spec.options[NAME]
-    if options["mode"] == "service-monitor" and options["selectorLabels"] is None:
+    options = spec.own(Prometheus)
+    if options.mode == "service-monitor" and options.selector_labels is None:
         yield Problem(
             at=spec.at / "components" / NAME,
             message="mode 'service-monitor' without selectorLabels: Prometheus would not find"
@@ -39,17 +40,19 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     A Prometheus outside of the cluster (mode static) has no namespace, and without the exporter
     nothing is scraped.
     """
-    options = spec.options[NAME]
-    mode = f"with mode {options['mode']!r}"
-    idle = {}
-    if options["mode"] != "service-monitor":
-        idle["selectorLabels"] = mode
-    if options["mode"] == "static":
-        idle["namespace"] = mode
+    options = spec.own(Prometheus)
+    mode = f"with mode {options.mode!r}"
+    idle: dict[str, tuple[object, str]] = {}
+    if options.mode != "service-monitor":
+        idle["selectorLabels"] = (options.selector_labels, mode)
+    if options.mode == "static":
+        idle["namespace"] = (options.namespace, mode)
     if metrics.EXPORTER not in spec.options:
-        idle["interval"] = idle["scrapeTimeout"] = f"without {metrics.EXPORTER}"
-    for key, why in idle.items():
-        if options[key] is not None:
+        without = f"without {metrics.EXPORTER}"
+        idle["interval"] = (options.interval, without)
+        idle["scrapeTimeout"] = (options.scrape_timeout, without)
+    for key, (stated, why) in idle.items():
+        if stated is not None:
             at = spec.at / "components" / NAME / key
             yield Problem(at=at, message=f"{key} has no effect {why}", hint="remove it")
 
@@ -57,8 +60,8 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
 @check("prometheus-timeout-above-interval", "GG-18", component=NAME)
 def timeout_above_interval(spec: ClusterSpec) -> Iterator[Problem]:
     """A scrape must end before the next begins; otherwise Prometheus rejects the configuration."""
-    options = spec.options[NAME]
-    if metrics.EXPORTER not in spec.options or not options["scrapeTimeout"]:
+    options = spec.own(Prometheus)
+    if metrics.EXPORTER not in spec.options or not options.scrape_timeout:
         return
     interval, timeout = scrape.interval(spec, options), scrape.timeout(spec, options)
     if timeout > interval:
@@ -72,14 +75,14 @@ def timeout_above_interval(spec: ClusterSpec) -> Iterator[Problem]:
 @check("prometheus-interval-below-collector", component=NAME)
 def interval_below_collector(spec: ClusterSpec) -> Iterator[Problem]:
     """Scraping more often than the exporter reads GPUs stores the same values repeatedly."""
-    options = spec.options[NAME]
-    if metrics.EXPORTER not in spec.options or not options["interval"]:
+    options = spec.own(Prometheus)
+    if metrics.EXPORTER not in spec.options or not options.interval:
         return
-    collector = metrics.seconds(spec.options[metrics.EXPORTER]["interval"])
+    collector = metrics.seconds(spec.own(DcgmExporter).interval)
     if scrape.interval(spec, options) < collector:
         yield Problem(
             at=spec.at / "components" / NAME / "interval",
-            message=f"interval {options['interval']} is shorter than the {collector}s of"
+            message=f"interval {options.interval} is shorter than the {collector}s of"
             " dcgm-exporter",
             hint=f"write {collector}s or more, or shorten components.dcgm-exporter.interval",
         )
@@ -99,9 +102,10 @@ def without_exporter(spec: ClusterSpec) -> Iterator[Problem]:
 @check("prometheus-alert-without-metric", "GG-16", component=NAME)
 def alert_without_metric(spec: ClusterSpec) -> Iterator[Problem]:
     """An alert on a metric that is not exported never fires."""
-    exporter = spec.options.get(metrics.EXPORTER, {"metrics": {"remove": ()}})
-    readers = _readers(spec) if exporter["metrics"]["remove"] else {}
-    for i, field in enumerate(exporter["metrics"]["remove"]):
+    exporter = spec.find(DcgmExporter)
+    removed = exporter.metrics.remove if exporter else ()
+    readers = _readers(spec) if removed else {}
+    for i, field in enumerate(removed):
         if readers.get(field):
             names = ", ".join(sorted(readers[field]))
             yield Problem(
@@ -118,7 +122,7 @@ def alert_not_made(spec: ClusterSpec) -> Iterator[Problem]:
 
     Which alerts are rendered follows from GPU models, MIG, sharing and the exporter's metrics.
     """
-    unwanted = spec.options[NAME]["withoutAlerts"]
+    unwanted = spec.own(Prometheus).without_alerts
     if not unwanted:
         return
     exported = frozenset().union(*(metrics.exported(spec, pool) for pool in spec.pools))
@@ -134,13 +138,13 @@ def alert_not_made(spec: ClusterSpec) -> Iterator[Problem]:
 
 def _readers(spec: ClusterSpec) -> dict[str, set[str]]:
     """Return which enabled alerts read which series, if none were removed."""
-    options = spec.options[metrics.EXPORTER]
+    options = spec.own(DcgmExporter)
     standard = frozenset(
         row.field for pool in spec.pools for row in metrics.standard_rows(options, pool)
     )
     readers: defaultdict[str, set[str]] = defaultdict(set)
     for alert in alerts.rows():
-        if alert.name not in spec.options[NAME]["withoutAlerts"]:
+        if alert.name not in spec.own(Prometheus).without_alerts:
             for expression in alert.read(standard):
                 for series in metrics.read_by(expression):
                     readers[series].add(alert.name)

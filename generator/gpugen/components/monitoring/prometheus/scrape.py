@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from gpugen import kube
-from gpugen.components import Options
 from gpugen.gpu import metrics
 from gpugen.hosts import ranges
 from gpugen.model.assembly import KubeObject
+from gpugen.model.options import DcgmExporter, Prometheus
 from gpugen.model.spec import ClusterSpec, NodePool
 
 DEFAULT_TIMEOUT = 10  # seconds; Prometheus' own default
@@ -22,24 +22,24 @@ _POOL = "__meta_kubernetes_pod_label_gpugen_pool"
 _OWN_POD = "container|endpoint|namespace|pod|service"
 
 
-def interval(spec: ClusterSpec, options: Options) -> int:
+def interval(spec: ClusterSpec, options: Prometheus) -> int:
     """Return the seconds between two scrapes: the collector's unless the spec says otherwise."""
-    own = options["interval"] or spec.options[metrics.EXPORTER]["interval"]
+    own = options.interval or spec.own(DcgmExporter).interval
     return metrics.seconds(own)
 
 
-def timeout(spec: ClusterSpec, options: Options) -> int:
+def timeout(spec: ClusterSpec, options: Prometheus) -> int:
     """Return the seconds that a scrape may take."""
-    if options["scrapeTimeout"]:
-        return metrics.seconds(options["scrapeTimeout"])
+    if options.scrape_timeout:
+        return metrics.seconds(options.scrape_timeout)
     return min(DEFAULT_TIMEOUT, interval(spec, options))
 
 
-def service_monitor(spec: ClusterSpec, options: Options) -> KubeObject:
+def service_monitor(spec: ClusterSpec, options: Prometheus) -> KubeObject:
     """Return the ServiceMonitor of the exporters."""
     name = metrics.EXPORTER
-    labels = {kube.NAME_LABEL: name, **(options["selectorLabels"] or {})}
-    namespace = options["namespace"] or spec.namespaces.agents
+    labels = {kube.NAME_LABEL: name, **(options.selector_labels or {})}
+    namespace = options.namespace or spec.namespaces.agents
     endpoint: dict[str, Any] = {
         "port": metrics.PORT_NAME,
         "interval": f"{interval(spec, options)}s",
@@ -63,7 +63,7 @@ def service_monitor(spec: ClusterSpec, options: Options) -> KubeObject:
     }
 
 
-def scrape_config(spec: ClusterSpec, options: Options) -> list[dict[str, Any]]:
+def scrape_config(spec: ClusterSpec, options: Prometheus) -> list[dict[str, Any]]:
     """Return the fragment of a Prometheus configuration: one job that finds pods, or reads files.
 
     In mode ``static`` the files lie beside it, one per pool.
@@ -75,7 +75,7 @@ def scrape_config(spec: ClusterSpec, options: Options) -> list[dict[str, Any]]:
         "scrape_timeout": f"{timeout(spec, options)}s",
         **_login(spec, options),
     }
-    if options["mode"] == "static":
+    if options.mode == "static":
         job["file_sd_configs"] = [{"files": [f"{TARGETS}/*.yaml"]}]
     else:
         job["kubernetes_sd_configs"] = [
@@ -111,30 +111,31 @@ def targets(spec: ClusterSpec, pool: NodePool) -> list[dict[str, Any]]:
     ]
 
 
-def secret_folder(spec: ClusterSpec, options: Options) -> str:
+def secret_folder(spec: ClusterSpec, options: Prometheus) -> str:
     """Return where Prometheus finds the keys of the scrape's Secret as files; empty without one.
 
     The operator mounts what ``secrets`` of its Prometheus object names below /etc/prometheus.
     """
-    web = spec.options.get(metrics.EXPORTER, {}).get("webConfig")
-    if not web or not web["scrapeSecret"]:
+    exporter = spec.find(DcgmExporter)
+    web = exporter.web_config if exporter else None
+    if not web or not web.scrape_secret:
         return ""
-    root = "" if options["mode"] == "static" else "/etc/prometheus/"
-    return f"{root}secrets/{web['scrapeSecret']}"
+    root = "" if options.mode == "static" else "/etc/prometheus/"
+    return f"{root}secrets/{web.scrape_secret}"
 
 
-def _login(spec: ClusterSpec, options: Options) -> dict[str, Any]:
+def _login(spec: ClusterSpec, options: Prometheus) -> dict[str, Any]:
     """Return how a scrape job meets the exporter's web configuration."""
-    web = spec.options[metrics.EXPORTER]["webConfig"]
+    web = spec.own(DcgmExporter).web_config
     folder = secret_folder(spec, options)
     if not web:
         return {}
-    job: dict[str, Any] = {"scheme": web["scheme"]}
+    job: dict[str, Any] = {"scheme": web.scheme}
     authority = {"ca_file": f"{folder}/ca.crt"} if folder else {}
-    name = {"server_name": web["serverName"]} if web["serverName"] else {}
-    if web["scheme"] == "https" and (authority or name):
+    name = {"server_name": web.server_name} if web.server_name else {}
+    if web.scheme == "https" and (authority or name):
         job["tls_config"] = {**authority, **name}
-    if web["basicAuth"]:
+    if web.basic_auth:
         files = {f"{key}_file": f"{folder}/{key}" for key in ("username", "password")}
         job["basic_auth"] = files
     return job
@@ -142,19 +143,21 @@ def _login(spec: ClusterSpec, options: Options) -> dict[str, Any]:
 
 def _operators_login(spec: ClusterSpec) -> dict[str, Any]:
     """Return the same as the operator spells it, which reads the Secret itself."""
-    web = spec.options[metrics.EXPORTER]["webConfig"]
+    web = spec.own(DcgmExporter).web_config
     if not web:
         return {}
 
-    def key(of: str) -> dict[str, str]:
-        return {"name": web["scrapeSecret"], "key": of}
+    secret = web.scrape_secret
 
-    endpoint: dict[str, Any] = {"scheme": web["scheme"]}
-    authority = {"ca": {"secret": key("ca.crt")}} if web["scrapeSecret"] else {}
-    name = {"serverName": web["serverName"]} if web["serverName"] else {}
-    if web["scheme"] == "https" and (authority or name):
+    def key(of: str) -> dict[str, str | None]:
+        return {"name": secret, "key": of}
+
+    endpoint: dict[str, Any] = {"scheme": web.scheme}
+    authority = {"ca": {"secret": key("ca.crt")}} if web.scrape_secret else {}
+    name = {"serverName": web.server_name} if web.server_name else {}
+    if web.scheme == "https" and (authority or name):
         endpoint["tlsConfig"] = {**authority, **name}
-    if web["basicAuth"]:
+    if web.basic_auth:
         endpoint["basicAuth"] = {"username": key("username"), "password": key("password")}
     return endpoint
 
@@ -183,7 +186,7 @@ def _unusable(spec: ClusterSpec) -> list[dict[str, Any]]:
     see without the host's process namespace and the API: 0 for every pod, beside the true reading
     of the GPU. Source: NVIDIA/dcgm-exporter 4.5.3-4.8.2 internal/pkg/transformation/kubernetes.go.
     """
-    if spec.options[metrics.EXPORTER]["perPodUsage"]:
+    if spec.own(DcgmExporter).per_pod_usage:
         return []
     return [
         {

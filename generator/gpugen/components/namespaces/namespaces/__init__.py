@@ -10,13 +10,23 @@ default".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from gpugen import kube
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
 from gpugen.model.spec import ClusterSpec
 
 POD_SECURITY_MODES = ("enforce", "audit", "warn")
 CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
+
+
+class Options(NamedTuple):
+    """What a spec may say of the namespaces."""
+
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
 
 
 def contribute(spec: ClusterSpec, options: Options) -> Contribution:
@@ -33,7 +43,7 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
 def _namespace(name: str, level: str, options: Options) -> KubeObject:
     security = {f"pod-security.kubernetes.io/{mode}": level for mode in POD_SECURITY_MODES}
     meta = kube.metadata(
-        name, labels={**options["labels"], **security}, annotations=options["annotations"]
+        name, labels={**options.labels, **security}, annotations=options.annotations
     )
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
 
@@ -58,4 +68,4 @@ def _critical_pods(namespace: str) -> KubeObject:
     }
 
 
-COMPONENT = Component(contribute)
+COMPONENT = Component(contribute, Options)

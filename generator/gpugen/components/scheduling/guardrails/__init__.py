@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from gpugen import kube
-from gpugen.components import Component, Options, options_schema
+from gpugen.components import Component, options_schema
 from gpugen.components.scheduling.guardrails import cel
 from gpugen.components.scheduling.guardrails.agents import agent_policy
 from gpugen.components.scheduling.guardrails.completion import asks, naming, patches
@@ -21,6 +21,7 @@ from gpugen.components.scheduling.guardrails.rules import advice, certain
 from gpugen.components.scheduling.guardrails.view import MIRROR, conditions, variables
 from gpugen.kube import scheduling
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
+from gpugen.model.options import Guardrails, Scheduler
 from gpugen.model.spec import ClusterSpec
 
 NAME = "guardrails"
@@ -34,12 +35,12 @@ TELL = ["Warn", "Audit"]
 REFUSE = ["Deny"]
 
 
-def contribute(spec: ClusterSpec, options: Options) -> Contribution:
+def contribute(spec: ClusterSpec, options: Guardrails) -> Contribution:
     """Return the policies with their bindings; nothing where the mode is off."""
-    if options["mode"] == "off":
+    if options.mode == "off":
         return Contribution()
     facts = facts_of(spec, options)
-    enforces = options["mode"] == "enforce"
+    enforces = options.mode == "enforce"
     objects = [
         *_judge(spec, options, facts, REQUESTS, certain(facts), refuses=enforces),
         *_judge(spec, options, facts, ADVICE, _advice(spec, facts), refuses=False),
@@ -52,7 +53,7 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
     return Contribution(tuple(placed))
 
 
-def _completion(spec: ClusterSpec, options: Options, facts: Facts) -> Iterator[Placed]:
+def _completion(spec: ClusterSpec, options: Guardrails, facts: Facts) -> Iterator[Placed]:
     """Yield what completes pods; the name of a second scheduler stands in the wave behind it."""
     for item in _complete(spec, options, facts):
         yield Placed(Wave.SCHEDULING, item)
@@ -87,7 +88,7 @@ def _needs_class(spec: ClusterSpec) -> bool:
 
 def _judge(
     spec: ClusterSpec,
-    options: Options,
+    options: Guardrails,
     facts: Facts,
     name: str,
     rules: Iterable[Rule],
@@ -99,7 +100,7 @@ def _judge(
     What refuses fails closed, or a request that is too costly to judge would pass; what only tells
     never stands in the way, whatever happens to it.
     """
-    kept = [rule for rule in rules if rule.id not in options["withoutRules"]]
+    kept = [rule for rule in rules if rule.id not in options.without_rules]
     if not kept:
         return []
     validations = [rule.validation() for rule in kept]
@@ -117,7 +118,7 @@ def _judge(
     )
 
 
-def _complete(spec: ClusterSpec, options: Options, facts: Facts) -> list[KubeObject]:
+def _complete(spec: ClusterSpec, options: Guardrails, facts: Facts) -> list[KubeObject]:
     """Return the policy that adds runtime class and tolerations, and its binding."""
     mutations = patches(facts, needs_runtime_class=_needs_class(spec))
     if not mutations or not facts.names:
@@ -126,7 +127,7 @@ def _complete(spec: ClusterSpec, options: Options, facts: Facts) -> list[KubeObj
     return _policy("MutatingAdmissionPolicy", DEFAULTS, policy, _binding(spec, options, DEFAULTS))
 
 
-def _name_scheduler(spec: ClusterSpec, options: Options, facts: Facts) -> list[KubeObject]:
+def _name_scheduler(spec: ClusterSpec, options: Guardrails, facts: Facts) -> list[KubeObject]:
     """Return the policy that names the scheduler which packs.
 
     Of the main scheduler, which a play configures, it is in force only while the ConfigMap is there
@@ -139,7 +140,7 @@ def _name_scheduler(spec: ClusterSpec, options: Options, facts: Facts) -> list[K
     conditions = [asks(facts), MIRROR]
     policy: dict[str, Any] = {}
     more: dict[str, Any] = {}
-    if scheduling.is_main(spec, spec.options[scheduling.COMPONENT]):
+    if scheduling.is_main(spec, spec.own(Scheduler)):
         served = f"params.?data.?{scheduling.SWITCH_KEY}.orValue('') == {cel.literal(name)}"
         conditions.append({"name": "scheduler-serves-the-name", "expression": served})
         policy = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}
@@ -179,7 +180,7 @@ def _policy(
 
 
 def _binding(
-    spec: ClusterSpec, options: Options, name: str, more: dict[str, Any] | None = None
+    spec: ClusterSpec, options: Guardrails, name: str, more: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return what a binding says: which namespaces, and what follows.
 
@@ -190,7 +191,7 @@ def _binding(
         *SYSTEM_NAMESPACES,
         spec.namespaces.agents,
         spec.namespaces.controllers,
-        *options["exemptNamespaces"],
+        *options.exempt_namespaces,
     }
     elsewhere = {
         "key": BY_NAME,
@@ -228,4 +229,4 @@ def _rule(group: str, version: str, operations: Sequence[str], *resources: str) 
     }
 
 
-COMPONENT = Component(contribute)
+COMPONENT = Component(contribute, Guardrails)

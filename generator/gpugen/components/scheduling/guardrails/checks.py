@@ -10,6 +10,7 @@ from gpugen.components.scheduling.guardrails import NAME, contribute
 from gpugen.components.scheduling.guardrails.facts import KEEPS_PODS_AWAY
 from gpugen.kube.scheduling import COMPLETES_FROM
 from gpugen.model.finding import ROOT, Severity
+from gpugen.model.options import Guardrails
 from gpugen.model.spec import ClusterSpec, NodePool
 
 AT = ROOT / "components" / NAME
@@ -26,8 +27,8 @@ def not_completed(spec: ClusterSpec) -> Iterator[Problem]:
     in mode enforce, a rejection. This finding appears only if the spec states guardrails. Source:
     kubernetes v1.36.3, v1.34.1 and v1.33.0, apiserver/pkg/features/kube_features.go.
     """
-    options = spec.options[NAME]
-    if AT not in spec.stated or options["mode"] == "off" or not options["complete"]:
+    options = spec.own(Guardrails)
+    if AT not in spec.stated or options.mode == "off" or not options.complete:
         return
     if spec.kubernetes.minor < COMPLETES_FROM:
         yield Problem(
@@ -45,8 +46,8 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
 
     A key without a pool's taint, or with effect PreferNoSchedule only, need not be tolerated.
     """
-    options = spec.options[NAME]
-    if options["mode"] == "off":
+    options = spec.own(Guardrails)
+    if options.mode == "off":
         for key in spec.stated.keys(AT):
             if key != "mode":
                 yield Problem(
@@ -55,7 +56,7 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
         return
     if AT / "toleratedTaints" not in spec.stated:
         return
-    if not options["complete"]:
+    if not options.complete:
         yield Problem(
             at=AT / "toleratedTaints",
             message="toleratedTaints has no effect with complete: false",
@@ -63,7 +64,7 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
         )
         return
     keys = {t.key for pool in spec.pools for t in pool.taints if t.effect in KEEPS_PODS_AWAY}
-    for index, key in enumerate(options["toleratedTaints"]):
+    for index, key in enumerate(options.tolerated_taints):
         if key not in keys:
             yield Problem(
                 at=AT / "toleratedTaints" / index,
@@ -84,7 +85,7 @@ def too_large(spec: ClusterSpec) -> Iterator[Problem]:
     """
     if sum(map(_roughly, spec.pools)) * SPARE < LONGEST:
         return  # far below, as nearly always: not worth building the policies twice
-    objects = [placed.object for placed in contribute(spec, spec.options[NAME]).objects]
+    objects = [placed.object for placed in contribute(spec, spec.own(Guardrails)).objects]
     longest = max(map(_longest, objects), default=0)
     if longest > LONGEST:
         yield Problem(

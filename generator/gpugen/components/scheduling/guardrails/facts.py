@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from gpugen import kube
 from gpugen.checks.mig_names import LABEL_LIMIT
-from gpugen.components import Options
 from gpugen.gpu.mig import resource_name
 from gpugen.gpu.prediction import SHARED_SUFFIX
 from gpugen.kube.scheduling import completes
+from gpugen.model.options import Guardrails
 from gpugen.model.spec import ClusterSpec, NodePool, SharingMode, Taint
 
 PRODUCT = "nvidia.com/gpu.product"
@@ -85,9 +85,9 @@ class Facts(NamedTuple):
         return "; ".join([*shown, *([f"{rest} more"] if rest else [])])
 
 
-def facts_of(spec: ClusterSpec, options: Options) -> Facts:
+def facts_of(spec: ClusterSpec, options: Guardrails) -> Facts:
     """Read the facts off a spec; what something else advertises too is not judged."""
-    others = tuple(sorted(options["otherResources"]))
+    others = tuple(sorted(options.other_resources))
     pools = (_pool(spec, pool, others) for pool in spec.pools)
     names = {name for pool in spec.pools for name in pool.prediction.capacity}.union(others)
     return Facts(
@@ -95,7 +95,7 @@ def facts_of(spec: ClusterSpec, options: Options) -> Facts:
         pools=tuple(pool for pool in pools if pool.units),
         others=others,
         instead=dict(sorted(_instead(spec.pools, names))),
-        completed_keys=tuple(sorted(options["toleratedTaints"])) if completes(spec) else (),
+        completed_keys=tuple(sorted(options.tolerated_taints)) if completes(spec) else (),
         variable=_variable(spec),
     )
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 from typing import Any
 
 from gpugen import kube
-from gpugen.components import Component, Options
+from gpugen.components import Component
 from gpugen.components.scheduling.scheduler import main, packing
 from gpugen.kube import scheduling
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
+from gpugen.model.options import Scheduler
 from gpugen.model.spec import ClusterSpec
 
 NAME = scheduling.DEPLOYMENT
@@ -27,7 +28,7 @@ USER = 65532  # the image sets none, and root is not allowed here
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 
-def contribute(spec: ClusterSpec, options: Options) -> Contribution:
+def contribute(spec: ClusterSpec, options: Scheduler) -> Contribution:
     """Configure the main scheduler on its hosts, or add a second one and what it may do."""
     if scheduling.is_main(spec, options):
         return main.contribution(spec, options)
@@ -66,8 +67,8 @@ def _access(namespace: str) -> list[KubeObject]:
     ]
 
 
-def _deployment(spec: ClusterSpec, options: Options, checksum: str) -> KubeObject:
-    container = {
+def _deployment(spec: ClusterSpec, options: Scheduler, checksum: str) -> KubeObject:
+    container: dict[str, Any] = {
         "name": NAME,
         "image": kube.image(spec, COMPONENT_NAME),
         "command": ["kube-scheduler"],
@@ -78,7 +79,7 @@ def _deployment(spec: ClusterSpec, options: Options, checksum: str) -> KubeObjec
         "readinessProbe": _probe("/readyz", failures=3),
         "securityContext": {**kube.restricted_security(), "runAsUser": USER, "runAsGroup": USER},
         "volumeMounts": [kube.mount("config", CONFIG_FOLDER, read_only=True)],
-        **({"resources": options["resources"]} if options["resources"] else {}),
+        **({"resources": options.resources} if options.resources else {}),
     }
     return kube.deployment(
         NAME,
@@ -86,9 +87,9 @@ def _deployment(spec: ClusterSpec, options: Options, checksum: str) -> KubeObjec
         containers=[container],
         volumes=[kube.config_volume("config", NAME)],
         service_account=NAME,
-        replicas=options["replicas"],
+        replicas=options.replicas,
         checksum=checksum,
-        annotations=options["annotations"],
+        annotations=options.annotations,
         priority="system-cluster-critical",
         tolerations=[{"key": CONTROL_PLANE, "operator": "Exists", "effect": "NoSchedule"}],
         affinity=_affinity(),
@@ -118,4 +119,4 @@ def _affinity() -> dict[str, Any]:
     }
 
 
-COMPONENT = Component(contribute)
+COMPONENT = Component(contribute, Scheduler)

@@ -9,6 +9,7 @@ from gpugen.components.scheduling.scheduler import COMPONENT_NAME
 from gpugen.components.scheduling.scheduler.packing import MAIN
 from gpugen.kube.scheduling import IN_MAIN, completes, is_main, name
 from gpugen.model.finding import ROOT, Severity
+from gpugen.model.options import Scheduler
 from gpugen.model.spec import ClusterSpec
 
 AT = ROOT / "components" / COMPONENT_NAME
@@ -24,9 +25,9 @@ def double_booking(spec: ClusterSpec) -> Iterator[Problem]:
     UnexpectedAdmissionError or OutOfnvidia.com/gpu. A taint keeps away pods that do not tolerate
     it; those that do should all use this scheduler.
     """
-    if is_main(spec, spec.options[COMPONENT_NAME]):
+    if is_main(spec, spec.own(Scheduler)):
         return
-    name = spec.options[COMPONENT_NAME]["schedulerName"]
+    name = spec.own(Scheduler).scheduler_name
     for pool in spec.pools:
         if not any(taint.effect in KEEPS_PODS_AWAY for taint in pool.taints):
             yield Problem(
@@ -46,12 +47,12 @@ def double_booking(spec: ClusterSpec) -> Iterator[Problem]:
 )
 def without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
     """Without bin packing, this scheduler places pods exactly as the main one does."""
-    options = spec.options[COMPONENT_NAME]
-    if options["binPacking"]:
+    options = spec.own(Scheduler)
+    if options.bin_packing:
         return
     yield Problem(
         at=AT / "binPacking",
-        message=f"with binPacking: false scheduler {options['schedulerName']!r} has no effect:"
+        message=f"with binPacking: false scheduler {options.scheduler_name!r} has no effect:"
         " it places "
         "pods as the main scheduler does",
         hint="remove the component, or set binPacking: true",
@@ -61,7 +62,7 @@ def without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
 @check("scheduler-weights-without-bin-packing", "GG-05", component=COMPONENT_NAME, at_key=True)
 def weights_without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
     """Weights configure bin packing; with binPacking: false they have no effect."""
-    if spec.options[COMPONENT_NAME]["binPacking"]:
+    if spec.own(Scheduler).bin_packing:
         return
     for key in ("scoreWeight", "weights"):
         if AT / key in spec.stated:
@@ -75,8 +76,8 @@ def weights_without_bin_packing(spec: ClusterSpec) -> Iterator[Problem]:
 @check("scheduler-name-of-main", component=COMPONENT_NAME)
 def name_of_main(spec: ClusterSpec) -> Iterator[Problem]:
     """Two schedulers with one name both bind its pods, without seeing each other's decisions."""
-    options = spec.options[COMPONENT_NAME]
-    if options["schedulerName"] == MAIN and not is_main(spec, options):
+    options = spec.own(Scheduler)
+    if options.scheduler_name == MAIN and not is_main(spec, options):
         yield Problem(
             at=AT / "schedulerName",
             message=f"{MAIN!r} is the name of the main scheduler; a second one needs its own name",
@@ -87,7 +88,7 @@ def name_of_main(spec: ClusterSpec) -> Iterator[Problem]:
 @check("scheduler-main-without-hosts", component=COMPONENT_NAME)
 def main_without_hosts(spec: ClusterSpec) -> Iterator[Problem]:
     """The main scheduler is configured by a file on every host of the control plane."""
-    if spec.options[COMPONENT_NAME]["mode"] == IN_MAIN and not spec.control_plane.hosts:
+    if spec.own(Scheduler).mode == IN_MAIN and not spec.control_plane.hosts:
         yield Problem(
             at=AT / "mode",
             message="mode: main configures the main scheduler, but no control plane host is listed",
@@ -102,12 +103,12 @@ def main_not_configurable(spec: ClusterSpec) -> Iterator[Problem]:
     Source: the distribution's row in the catalogue, and the vendors' documentation it names.
     """
     row = spec.kubernetes.distribution
-    options = spec.options[COMPONENT_NAME]
+    options = spec.own(Scheduler)
     if not is_main(spec, options) or row.main_scheduler:
         return
     instead = row.instead_of_main or "run a second scheduler"
     yield Problem(
-        at=AT / "mode" if options["mode"] == IN_MAIN else spec.control_plane.at / "hosts",
+        at=AT / "mode" if options.mode == IN_MAIN else spec.control_plane.at / "hosts",
         message=f"the main scheduler of {spec.kubernetes.distribution.id!r} cannot be configured"
         " by a file on its hosts",
         hint=f"{instead}; or remove controlPlane to use a second scheduler",
@@ -117,7 +118,7 @@ def main_not_configurable(spec: ClusterSpec) -> Iterator[Problem]:
 @check("scheduler-option-of-second", component=COMPONENT_NAME, at_key=True)
 def option_of_second(spec: ClusterSpec) -> Iterator[Problem]:
     """Replicas, resources and annotations apply only to a second scheduler's Deployment."""
-    if not is_main(spec, spec.options[COMPONENT_NAME]):
+    if not is_main(spec, spec.own(Scheduler)):
         return
     for key in OF_SECOND:
         if AT / key in spec.stated:
@@ -133,7 +134,7 @@ def option_of_second(spec: ClusterSpec) -> Iterator[Problem]:
 def digest_of_second(spec: ClusterSpec) -> Iterator[Problem]:
     """A digest pins an image; where the main scheduler does the bin packing, none is used."""
     main = spec.kubernetes.distribution.main_scheduler
-    is_used = not is_main(spec, spec.options[COMPONENT_NAME]) or bool(main and main.in_process)
+    is_used = not is_main(spec, spec.own(Scheduler)) or bool(main and main.in_process)
     if COMPONENT_NAME in spec.images.digests and not is_used:
         yield Problem(
             at=spec.images.at / "digests" / COMPONENT_NAME,
@@ -151,7 +152,7 @@ def name_without_context(spec: ClusterSpec) -> Iterator[Problem]:
     pods would stay Pending without condition or event. Without a context the play cannot write it,
     and pods use the default profile unless they state the other.
     """
-    options = spec.options[COMPONENT_NAME]
+    options = spec.own(Scheduler)
     is_told = bool(spec.access.kubeconfig_context)
     if not is_told and is_main(spec, options) and name(spec) and completes(spec):
         yield Problem(

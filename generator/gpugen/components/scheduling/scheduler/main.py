@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from gpugen import kube
-from gpugen.components import Options
 from gpugen.components.scheduling.scheduler import packing
 from gpugen.kube import scheduling
 from gpugen.model.assembly import Contribution
+from gpugen.model.options import Scheduler
 from gpugen.model.platform import MainScheduler
 from gpugen.model.spec import ClusterSpec
 
@@ -19,7 +19,7 @@ ROLE = "kube_scheduler"
 PREFIX = f"{ROLE}_"
 
 
-def contribution(spec: ClusterSpec, options: Options) -> Contribution:
+def contribution(spec: ClusterSpec, options: Scheduler) -> Contribution:
     """Return the host role and its variables; nothing where the distribution has no way for it."""
     main = spec.kubernetes.distribution.main_scheduler
     if main is None:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpugen.components import Options
+from gpugen.model.options import Scheduler
 from gpugen.model.spec import ClusterSpec
 
 MAIN = "default-scheduler"  # the profile of pods that name no scheduler
 _HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
-def of_second(spec: ClusterSpec, options: Options, lease: str) -> dict[str, Any]:
+def of_second(spec: ClusterSpec, options: Scheduler, lease: str) -> dict[str, Any]:
     """Return the configuration of a second scheduler. lease: which of its replicas leads."""
     return {
         **_HEAD,
@@ -28,7 +28,7 @@ def of_second(spec: ClusterSpec, options: Options, lease: str) -> dict[str, Any]
     }
 
 
-def of_main(spec: ClusterSpec, options: Options) -> dict[str, Any]:
+def of_main(spec: ClusterSpec, options: Scheduler) -> dict[str, Any]:
     """Return the configuration of the main scheduler, as far as the spec decides it.
 
     A file replaces what flags said: it has to name the kubeconfig, and turns the profiling off that
@@ -45,23 +45,26 @@ def of_main(spec: ClusterSpec, options: Options) -> dict[str, Any]:
     }
 
 
-def _profile(spec: ClusterSpec, options: Options) -> dict[str, Any]:
-    profile: dict[str, Any] = {"schedulerName": options["schedulerName"]}
-    return profile | _packing(spec, options) if options["binPacking"] else profile
+def _profile(spec: ClusterSpec, options: Scheduler) -> dict[str, Any]:
+    profile: dict[str, Any] = {"schedulerName": options.scheduler_name}
+    return profile | _packing(spec, options) if options.bin_packing else profile
 
 
-def _packing(spec: ClusterSpec, options: Options) -> dict[str, Any]:
+def _packing(spec: ClusterSpec, options: Scheduler) -> dict[str, Any]:
     """Return what makes a profile pack.
 
     A resource that is not listed counts for nothing, so every name that any pool advertises is. Of
     these only the ones that a pod asks for count for it. A scheduler that looks at a sample of the
     nodes misses the fullest one, and the default spreading over hosts would work against packing.
     """
-    fit = {"name": "NodeResourcesFit", "weight": options["scoreWeight"]}
-    weights = options["weights"]
+    fit = {"name": "NodeResourcesFit", "weight": options.score_weight}
+    weights = options.weights
     names = sorted({name for pool in spec.pools for name in pool.prediction.capacity})
-    resources = [{"name": name, "weight": weights["gpu"]} for name in names]
-    resources += [{"name": name, "weight": weights[name]} for name in ("cpu", "memory")]
+    resources = [{"name": name, "weight": weights.gpu} for name in names]
+    resources += [
+        {"name": "cpu", "weight": weights.cpu},
+        {"name": "memory", "weight": weights.memory},
+    ]
     return {
         "percentageOfNodesToScore": 100,
         "plugins": {"multiPoint": {"enabled": [fit]}},  # replaces the default weight, 1
