@@ -1,12 +1,13 @@
-"""Reads catalogue files: natively where ryaml is installed, else by ruamel, with one result."""
+"""Reads the catalogue files that gpugen brings."""
 
 from __future__ import annotations
 
 import os
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from gpugen.load import reader
 
 FOLDER = Path(__file__).parent / "data"
 FOLDERS = {  # section of a user's file -> folder of our rows
@@ -20,40 +21,12 @@ FOLDERS = {  # section of a user's file -> folder of our rows
 }
 
 
-def parse(text: str) -> Any:
-    """Return the plain data of one YAML document.
-
-    Raises ValueError: the text is not YAML.
-    """
-    try:
-        ryaml: Any = import_module("ryaml")
-    except ImportError:
-        return parse_slowly(text)
-    try:
-        return ryaml.loads(text)
-    except ryaml.InvalidYamlError as error:
-        raise ValueError(str(error)) from error
-
-
-def parse_slowly(text: str) -> Any:
-    """Read like ``parse``, without native code."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        return YAML(typ="safe", pure=True).load(text)
-    except YAMLError as error:
-        raise ValueError(str(error)) from error
-
-
 def shipped(section: str, id: str) -> dict[str, Any] | None:
     """Return the row that gpugen brings; None: there is none of that name."""
     try:
-        row = parse(text(section, id))
+        return reader.data(text(section, id), f"{section}/{id}")
     except FileNotFoundError:
         return None
-    assert isinstance(row, dict)
-    return row
 
 
 def text(section: str, id: str) -> str:
@@ -77,8 +50,7 @@ def shipped_ids(section: str) -> tuple[str, ...]:
     )
 
 
+@cache
 def table(name: str) -> dict[str, Any]:
     """Return a table that has no rows of its own kind, such as packages."""
-    content = parse((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
-    assert isinstance(content, dict)
-    return content
+    return reader.data((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), name)

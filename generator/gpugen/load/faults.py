@@ -7,9 +7,8 @@ from bisect import bisect_right
 from gpugen.model.finding import Finding, Location
 
 MAX_BYTES = 16 * 1024 * 1024
-MAX_CAREFUL = 1024 * 1024  # characters; the reader for all of YAML takes seconds for more
 MAX_DEPTH = 64
-MAX_NODES = 2_000_000
+MAX_EVENTS = 500_000  # of the parser: values, and the ends of collections
 MAX_SCALAR = 64 * 1024
 MAX_EXPANSION = 10  # values after following every alias, per value that is written
 MAX_FAULTS = 100

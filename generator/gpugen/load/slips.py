@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from gpugen.text.spelling import shown
@@ -12,25 +11,14 @@ from gpugen.text.spelling import shown
 Fault: TypeAlias = tuple[Any, ...]  # the arguments of Faults.add
 
 _TAB = re.compile(r"^[ ]*(\t)[ \t]*(?=[^ \t\n#])", re.MULTILINE)
-_TEMPLATES = ("{{", "{%", "{#", "<%")
 GLUED = re.compile(r"[ ]*(?:-[ ]+)*([A-Za-z_][A-Za-z0-9_./-]*):(?![\s/])(\S.*)")
 _FUSED = re.compile(r"-[ A-Za-z\"']")
 
 
-def tab_in_indentation(text: str, spans: Sequence[tuple[int, int]]) -> int | None:
-    """Return the offset of the first tab in an indentation, not counting text within spans."""
-    starts = [start for start, _ in spans]
-    for match in _TAB.finditer(text) if "\t" in text else ():
-        at = match.start(1)
-        nearest = bisect_left(starts, at) - 1
-        if nearest < 0 or at >= spans[nearest][1]:
-            return at
-    return None
-
-
-def template_mark(text: str, offset: int) -> bool:
-    """Tell whether a mark of a template language stands at an offset."""
-    return text.startswith(_TEMPLATES, offset)
+def tab_in_indentation(text: str) -> int | None:
+    """Return the offset of the first tab in an indentation."""
+    match = _TAB.search(text) if "\t" in text else None
+    return match.start(1) if match else None
 
 
 def swallowed_lines(text: str, start: int, end: int) -> Iterator[Fault]:

@@ -1,40 +1,46 @@
-"""One file: its text, its data and, when somebody asks, the place of every value."""
+"""One file: its data, and the place of every value."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpugen.errors import GpugenError
-from gpugen.load.faults import MAX_BYTES, MAX_CAREFUL, Faults, Lines
-from gpugen.load.flow import NotPlainError
-from gpugen.load.marks import ROOT_MARK, Marks, Notes
-from gpugen.load.plain import read_plain
-from gpugen.load.scalars import DoubtfulError
+from gpugen.load.faults import MAX_BYTES, Faults, Lines
+from gpugen.load.reader import read
 from gpugen.load.text import decode
 from gpugen.model.finding import Location
 
 
-class Places(NamedTuple):
-    """A file's data with its marks; the marks know the containers of this very tree."""
+class Places:
+    """Where the values of a file stand; it knows the collections of this very tree."""
 
-    root: Any
-    marks: Marks
-    lines: Lines
-    path: str
+    def __init__(
+        self, root: Any, root_offset: int, offsets: dict[int, list[int]], lines: Lines, path: str
+    ) -> None:
+        self.root = root
+        self._root_offset = root_offset
+        self._offsets = offsets  # of keys and values in turn, or of items, by the collection's id
+        self._positions: dict[int, dict[str, int]] = {}
+        self._lines = lines
+        self._path = path
 
     def of_root(self) -> Location:
         """Return where the first key stands."""
-        return self._location(self.marks[ROOT_MARK][1])
+        return self._location(self._root_offset)
 
     def of(self, container: Any, part: str | int, *, key: bool) -> Location:
         """Return where an entry's value stands, or its key."""
-        key_offset, value_offset = self.marks[id(container), part]
-        return self._location(key_offset if key else value_offset)
+        offsets = self._offsets[id(container)]
+        if isinstance(part, int):
+            return self._location(offsets[part])
+        if id(container) not in self._positions:
+            self._positions[id(container)] = {name: n for n, name in enumerate(container)}
+        return self._location(offsets[2 * self._positions[id(container)][part] + (not key)])
 
     def _location(self, offset: int) -> Location:
-        return Location(self.path, *self.lines.place(offset))
+        return Location(self._path, *self._lines.place(offset))
 
 
 class Source:
@@ -44,73 +50,22 @@ class Source:
         self.path = path
         self.raw = raw
         self.data: dict[str, Any] = {}
-        self._careful: Places | None = None
         self._text, self.findings = decode(raw, path.as_posix())
+        if self.findings:
+            return
+        faults = Faults(path.as_posix(), self._text)
+        self._read = read(self._text, faults)
+        self.findings = faults.found
         if not self.findings:
-            self._read()
+            self.data = self._read.root
 
     @cached_property
     def places(self) -> Places:
-        """The data once more, with the place of every value. Only without findings."""
-        if self._careful is not None:
-            return self._careful
-        marks: Marks = {}
-        root = read_plain(self._text, Notes(marks))
-        return Places(root, marks, Lines(self._text), self.path.as_posix())
-
-    def _read(self) -> None:
-        try:
-            self.data = read_plain(self._text)
-        except NotPlainError as reason:
-            faults = Faults(self.path.as_posix(), self._text)
-            if reason.doubt is None or not _note_doubts(faults, self._text):
-                self._read_carefully(faults, reason)
-            self.findings = faults.found
-
-    def _read_carefully(self, faults: Faults, reason: NotPlainError) -> None:
-        from gpugen.load.careful import CarefulReader
-
-        if len(self._text) > MAX_CAREFUL:
-            _refuse_long(faults, reason)
-            return
-        reader = CarefulReader(self._text, faults)
-        reader.read()
-        if not faults.found:
-            _judge_root(reader.root, faults)
-        if not faults.found:
-            self.data = reader.root
-            self._careful = Places(reader.root, reader.marks, Lines(self._text), faults.path)
-
-
-def _note_doubts(faults: Faults, text: str) -> bool:
-    """Note every doubtful value of a text that is plain otherwise; return whether it is."""
-    doubts: list[tuple[int, DoubtfulError]] = []
-    try:
-        read_plain(text, Notes(doubts=doubts))
-    except NotPlainError:
-        return False
-    for offset, doubt in doubts:
-        faults.add(doubt.id, offset, *doubt.values)
-    return True
-
-
-def _refuse_long(faults: Faults, reason: NotPlainError) -> None:
-    """Say why a file is not plain, when it is too long for the careful reader."""
-    if reason.doubt is not None:
-        faults.add(reason.doubt.id, reason.offset, *reason.doubt.values)
-    else:
-        faults.add("spec-not-plain", reason.offset, MAX_CAREFUL // 1024**2)
-
-
-def _judge_root(root: Any, faults: Faults) -> None:
-    """Refuse a file that is no mapping, or an empty one."""
-    if root is None:
-        faults.add("spec-empty", 0, " but comments or null")
-    elif not isinstance(root, dict):
-        kind = "a list" if isinstance(root, list) else "a single value"
-        faults.add("spec-not-a-mapping", 0, kind)
-    elif not root:
-        faults.add("spec-empty", 0, " but an empty mapping")
+        """The place of every value. Only without findings."""
+        read = self._read
+        return Places(
+            self.data, read.root_offset, read.offsets, Lines(self._text), self.path.as_posix()
+        )
 
 
 def read_bytes(path: Path) -> bytes:

@@ -15,8 +15,14 @@ _BARE_WORD = re.compile(r"[ ]*(?:-[ ]+)*([A-Za-z_][A-Za-z0-9_./-]*)[ ]*(?:#.*)?$
 _COLONLESS = re.compile(r"[ ]*(?:-[ ]+)*([A-Za-z_][A-Za-z0-9_./-]*)[ ]+[\[{]")
 _NO_COLON = re.compile(r"[ ]*(?:-[ ]+)*([A-Za-z_][A-Za-z0-9_-]*)(?:[ ]*[=\uff1a]|[ ])[^:]*$")
 _DASHGLUED = re.compile(r"[ ]*(?=-[A-Za-z_\"'])")
+_NAME = re.compile(r"\*([^\s,\[\]{}]+)")
 _ESCAPED = re.compile(r"\\U[0-9A-Fa-f]{8}")
 _FOUND = re.compile(r"(?:found|got)(?: character)? \(?'(.*?)'")
+_MISFIT = "the line fits the indentation of no line above"
+_MISFITS = {
+    "-": "a list item stands where a key is wanted",
+    "?": "a key stands where a list item ('- ') is wanted",
+}
 
 
 def explain(error: Exception, offset: int, text: str) -> Fault:
@@ -33,12 +39,18 @@ def explain(error: Exception, offset: int, text: str) -> Fault:
         context_mark.index if context_mark is not None else at,
         offset,
     )
-    return _general(where) or _special(where) or ("spec-syntax", where.at)
+    return _general(where) or _special(where) or _unknown(where)
+
+
+def _unknown(where: Break) -> Fault:
+    """Say what the parser says."""
+    said = f": {shown(where.problem)}" if where.problem else ""
+    return ("spec-syntax", where.at, said)
 
 
 def _general(where: Break) -> Fault | None:
     """Find causes that show as many different errors: tabs, templates, impossible characters."""
-    tab = tab_in_indentation(where.text, ())
+    tab = tab_in_indentation(where.text)
     if tab is not None and tab <= where.at:
         return ("spec-tab", tab)
     if not where.problem and (match := _ESCAPED.search(where.text, where.last)):
@@ -64,7 +76,7 @@ def _value_not_allowed(where: Break) -> Fault:
     first = start + len(where.line(start)) - len(where.line(start).lstrip())
     above = where.line_above(where.at)
     if above is None:
-        return ("spec-syntax", where.at)
+        return _unknown(where)
     fault = _glued_or_bare(where, above)
     match = _NO_COLON.match(where.line(above))
     if fault is None and match and where.indent(above) == where.indent(start):
@@ -143,17 +155,13 @@ def _block_end(where: Break) -> Fault:
         return ("spec-missing-space", start + match.end(), glued, f"- {glued[1:]}", "dash")
     if fault := _dash_missing_above(where):
         return fault
+    if found == ":":
+        return ("spec-missing-key-text", where.at)
     if found in ("]", "}", ","):
         return ("spec-stray-bracket", where.at, found)
     if found in ("<scalar>", "[", "{"):
         return _unclosed_quote_above(where) or ("spec-text-after-quote", where.at)
-    if found == "-":
-        why = "a list item stands where a key is wanted"
-    elif found == "?":
-        why = "a key stands where a list item ('- ') is wanted"
-    else:
-        why = "the line fits the indentation of no line above"
-    return ("spec-indentation", where.at, why)
+    return ("spec-indentation", where.at, _MISFITS.get(found, _MISFIT))
 
 
 def _dash_missing_above(where: Break) -> Fault | None:
@@ -175,6 +183,14 @@ def _bad_start(where: Break) -> Fault:
     return ("spec-quote-needed", where.at, shown(character))
 
 
+def _bad_name(where: Break) -> Fault:
+    """An asterisk or ampersand that no name follows, or one that the parser does not know."""
+    match = _NAME.match(where.text, where.context_at)
+    if match:
+        return ("spec-unknown-alias", where.context_at, shown(match.group(1)))
+    return _bad_start_of_context(where)
+
+
 def _bad_start_of_context(where: Break) -> Fault:
     return ("spec-quote-needed", where.context_at, where.text[where.context_at][:1])
 
@@ -189,11 +205,14 @@ def _no_content(where: Break) -> Fault:
     opener = max(where.text.rfind(bracket, 0, where.at) for bracket in "[{")
     if opener >= 0 and where.what in ("-", "<stream end>"):
         return ("spec-unclosed-bracket", opener, where.text[opener])
-    return ("spec-syntax", where.at)
+    return _unknown(where)
 
 
 def _after_the_end(where: Break) -> Fault:
     """Something follows what looked like the whole document."""
+    above = where.line_above(where.at)
+    if above is not None and where.text.startswith("...", above):
+        return ("spec-several-documents", where.at)
     if where.what in ("<block mapping start>", "<block sequence start>"):
         return ("spec-indentation", where.at, "the line is indented less than the first one")
     return ("spec-text-after-quote", where.at)
@@ -210,7 +229,7 @@ _EXPLAINERS: tuple[tuple[str, Callable[[Break], Fault]], ...] = (
     ("expected <block end>", _block_end),
     ("cannot start any token", _bad_start),
     ("block scalar", _bad_start_of_context),
-    ("scanning an", _bad_start_of_context),
+    ("scanning an", _bad_name),
     ("sequence entries are not allowed", _dash),
     ("expected the node content", _no_content),
     ("expected '<document start>'", _after_the_end),

@@ -80,7 +80,7 @@ SYNTAX: dict[str, Words] = {
         "Regular expressions and Windows paths are best written in single quotes.",
     ),
     "spec-syntax": Words(
-        "the structure of the file breaks off here",
+        "the structure of the file breaks off here{0}",
         "compare indentation, quotes and brackets with the lines above",
         "The text is no YAML from here on.",
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from gpugen.load.faults import MAX_BYTES, Faults, fault
 from gpugen.model.finding import Finding, Location
@@ -90,6 +89,8 @@ def _not_utf8(raw: bytes, offset: int, path: str) -> Finding:
 
 def named(character: str) -> str:
     """Spell a character that cannot be seen."""
+    import unicodedata
+
     name = unicodedata.name(character, "a control character")
     return f"U+{ord(character):04X} ({name})"
 

@@ -80,6 +80,16 @@ FAULTS: dict[str, Words] = {
         "indent by spaces",
         "YAML does not allow tabs in indentation, because their width is not defined.",
     ),
+    "spec-question-mark": Words(
+        "a question mark stands in brackets outside of quotes",
+        "put the whole value in quotes",
+        "In brackets, programs disagree whether a question mark is text or begins a key.",
+    ),
+    "spec-blank-line": Words(
+        "a line of nothing but spaces stands before the first line of a block text",
+        "delete its spaces, or the line",
+        "Programs disagree whether such a line sets the indentation of the text.",
+    ),
     "spec-depth": Words(
         "more than {0} levels are nested", "flatten the spec", "A spec needs less than ten levels."
     ),
@@ -87,11 +97,6 @@ FAULTS: dict[str, Words] = {
         "the file holds more than {0} values",
         "write host ranges such as gpu-[001:999]",
         "The number of values is bounded, so that every file is judged in seconds.",
-    ),
-    "spec-not-plain": Words(
-        "files over {0} MB are read as plain YAML only, and this is not",
-        "leave out anchors, escapes and block text, or write host ranges such as gpu-[001:999]",
-        "The reader that understands all of YAML is slow, so large files must be plain.",
     ),
     "spec-alias-expansion": Words(
         "aliases blow the file up from {0} to {1} values",

@@ -7,6 +7,7 @@ import re
 from functools import cache
 
 from gpugen import assets
+from gpugen.load import reader
 
 LEFT = re.compile(rb"(?m)^ *(?P<name>[a-z_]+_(?:disruption|reboot_due)):")
 
@@ -30,8 +31,6 @@ def leaves(role: str) -> frozenset[str]:
 @cache
 def defaults(role: str) -> dict[str, str]:
     """Return what a role takes where nothing is stated: variable -> value as JSON."""
-    from ruamel.yaml import YAML
-
     file = assets.roles() / role / "defaults" / "main.yml"
-    stated = YAML(typ="safe", pure=True).load(file.read_text("utf-8")) if file.is_file() else {}
+    stated = reader.data(file.read_text("utf-8"), file.name) if file.is_file() else {}
     return {name: json.dumps(value, sort_keys=True) for name, value in stated.items()}

@@ -1,0 +1,86 @@
+"""Reads one YAML text: libyaml's events where PyYAML has it, its pure parser for the words.
+
+Both parsers give the same data, the same places and the same verdict; what they differ in is
+refused. Text with a fault is read again by the pure parser, because its errors say more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import yaml
+
+from gpugen.load.compose import Composer, StopReadingError
+from gpugen.load.faults import Faults
+
+_ODD = ("\t", "?", "!", " |", "\n|", " >", "\n>", ":,", ":[", ":]", ":{", ":}")
+OLDEST_LIBYAML = (0, 2, 5)
+MAX_REREAD = 64 * 1024  # characters; the pure parser takes a second for five times as many
+
+
+def read(text: str, faults: Faults) -> Composer:
+    """Return what a text holds; it is of use if there are no faults."""
+    composer, is_parsers = _read(text, faults, parser())
+    if is_parsers and parser() is not yaml.SafeLoader and len(text) <= MAX_REREAD:
+        again = Faults(faults.path, text)
+        _read(text, again, yaml.SafeLoader)
+        faults.found = again.found or faults.found
+    return composer
+
+
+def data(text: str, path: str) -> dict[str, Any]:
+    """Return what a file of the package itself holds.
+
+    Raises ValueError: it is at fault.
+    """
+    faults = Faults(path, text)
+    composer = read(text, faults)
+    if faults.found:
+        raise ValueError(f"{faults.found[0].location}: {faults.found[0].message}")
+    return composer.root  # type: ignore[no-any-return]  # else there are faults
+
+
+@cache
+def parser() -> Callable[[str], Any]:
+    """Return libyaml's parser; the pure one without a libyaml that the two were compared with."""
+    if not yaml.__with_libyaml__:
+        return yaml.SafeLoader
+    from yaml._yaml import get_version
+
+    return yaml.CSafeLoader if get_version() >= OLDEST_LIBYAML else yaml.SafeLoader
+
+
+def _read(text: str, faults: Faults, parse: Callable[[str], Any]) -> tuple[Composer, bool]:
+    """Compose a text by one parser, and note every fault; tell whether another may say more."""
+    is_odd = any(mark in text for mark in _ODD)
+    composer = Composer(text, faults, keeps_spans=is_odd)
+    try:
+        composer.compose(parse(text).get_event)
+    except StopReadingError:
+        return composer, is_odd
+    except Exception as error:  # noqa: BLE001 - a parser may raise anything on hostile text
+        from gpugen.load.syntax import explain
+
+        faults.add(*explain(error, composer.last, text))
+        return composer, True
+    if is_odd:
+        from gpugen.load.structure import doubts
+
+        for fault in doubts(text, composer.spans):
+            faults.add(*fault)
+    if not faults.found:
+        _refuse_root(composer.root, faults)
+    return composer, is_odd and bool(faults.found)
+
+
+def _refuse_root(root: Any, faults: Faults) -> None:
+    """Refuse a file that is no mapping, or an empty one."""
+    if root is None:
+        faults.add("spec-empty", 0, " but comments or null")
+    elif not isinstance(root, dict):
+        kind = "a list" if isinstance(root, list) else "a single value"
+        faults.add("spec-not-a-mapping", 0, kind)
+    elif not root:
+        faults.add("spec-empty", 0, " but an empty mapping")
