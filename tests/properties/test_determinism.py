@@ -23,7 +23,7 @@ from support import ROOT
 CLUSTERS = Workspace(ROOT).clusters()
 WITHOUT_NATIVE = """
 import sys
-for name in ("ryaml", "jsonschema_rs", "_ruamel_yaml"):
+for name in ("yaml._yaml", "jsonschema_rs"):
     sys.modules[name] = None
 from gpugen.cli import run
 sys.exit(run(sys.argv[1:]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gpugen.load.faults import MAX_EXPANSION
+from gpugen.load.faults import MAX_EXPANSION, StopReadingError
 from gpugen.text.spelling import shown
 
 OPEN: Any = object()  # what an anchor names whose collection is not finished
@@ -60,6 +60,7 @@ class Anchors:
         """Refuse a name that YAML 1.2 would read on, over characters that end it in YAML 1.1."""
         if self._text.startswith(("?", ":", "%", "@", "`"), offset + 1 + len(name)):
             self._fault("spec-quote-needed", offset, self._text[offset])
+            raise StopReadingError
 
     def _measure(self, value: Any) -> tuple[int, int]:
         """Return how many values a finished one has after following every alias, and levels."""

@@ -11,17 +11,13 @@ from typing import Any
 from yaml import events
 
 from gpugen.load.anchors import OPEN, Anchors
-from gpugen.load.faults import MAX_DEPTH, MAX_EVENTS, MAX_SCALAR, Faults
+from gpugen.load.faults import MAX_DEPTH, MAX_EVENTS, MAX_SCALAR, Faults, StopReadingError
 from gpugen.load.scalars import DoubtfulError, resolve
 from gpugen.load.text import FORBIDDEN, named
 from gpugen.text.spelling import shown
 
 TEMPLATES = ("{{", "{%", "{#", "<%")
 _BROKEN: Any = object()  # stands for a key that is no text
-
-
-class StopReadingError(Exception):
-    """A bound is crossed; what was found so far is all that is said."""
 
 
 class _Frame:

@@ -14,6 +14,10 @@ MAX_EXPANSION = 10  # values after following every alias, per value that is writ
 MAX_FAULTS = 100
 
 
+class StopReadingError(Exception):
+    """A bound is crossed; what was found so far is all that is said."""
+
+
 class Lines:
     """Turns offsets in a text into lines and columns, both from 1."""
 

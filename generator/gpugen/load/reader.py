@@ -8,22 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
 
-from gpugen.load.compose import Composer, StopReadingError
-from gpugen.load.faults import Faults
+from gpugen.load.compose import Composer
+from gpugen.load.faults import Faults, StopReadingError
+
+Parse: TypeAlias = Callable[[str], Any]
 
 _ODD = ("\t", "?", "!", " |", "\n|", " >", "\n>", ":,", ":[", ":]", ":{", ":}")
 OLDEST_LIBYAML = (0, 2, 5)
 MAX_REREAD = 64 * 1024  # characters; the pure parser takes a second for five times as many
 
 
-def read(text: str, faults: Faults) -> Composer:
-    """Return what a text holds; it is of use if there are no faults."""
-    composer, is_parsers = _read(text, faults, parser())
-    if is_parsers and parser() is not yaml.SafeLoader and len(text) <= MAX_REREAD:
+def read(text: str, faults: Faults, parse: Parse | None = None) -> Composer:
+    """Return what a text holds; it is of use if there are no faults.
+
+    parse: one of PyYAML's loaders, if not the best one that is there.
+    """
+    parse = parse or parser()
+    composer, is_parsers = _read(text, faults, parse)
+    if is_parsers and parse is not yaml.SafeLoader and len(text) <= MAX_REREAD:
         again = Faults(faults.path, text)
         _read(text, again, yaml.SafeLoader)
         faults.found = again.found or faults.found
@@ -38,12 +44,12 @@ def data(text: str, path: str) -> dict[str, Any]:
     faults = Faults(path, text)
     composer = read(text, faults)
     if faults.found:
-        raise ValueError(f"{faults.found[0].location}: {faults.found[0].message}")
+        raise ValueError(f"{path}: {faults.found[0]}")
     return composer.root  # type: ignore[no-any-return]  # else there are faults
 
 
 @cache
-def parser() -> Callable[[str], Any]:
+def parser() -> Parse:
     """Return libyaml's parser; the pure one without a libyaml that the two were compared with."""
     if not yaml.__with_libyaml__:
         return yaml.SafeLoader
@@ -52,9 +58,9 @@ def parser() -> Callable[[str], Any]:
     return yaml.CSafeLoader if get_version() >= OLDEST_LIBYAML else yaml.SafeLoader
 
 
-def _read(text: str, faults: Faults, parse: Callable[[str], Any]) -> tuple[Composer, bool]:
+def _read(text: str, faults: Faults, parse: Parse) -> tuple[Composer, bool]:
     """Compose a text by one parser, and note every fault; tell whether another may say more."""
-    is_odd = any(mark in text for mark in _ODD)
+    is_odd = any(mark in text for mark in _ODD) or text.startswith(("|", ">"))
     composer = Composer(text, faults, keeps_spans=is_odd)
     try:
         composer.compose(parse(text).get_event)

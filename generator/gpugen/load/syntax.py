@@ -124,9 +124,10 @@ def _not_closed(where: Break) -> Fault:
     """An entry of a collection in brackets is followed by neither comma nor bracket."""
     opener = where.text[where.context_at : where.context_at + 1]
     start = where.line_start(where.context_at)
-    quote = _unclosed_quote_above(where)
-    if quote:
+    if quote := _unclosed_quote_above(where):
         return quote
+    if where.what == "?":
+        return ("spec-question-mark", where.at)
     is_outside = where.at >= len(where.text) or (
         start != where.line_start(where.at) and where.indent(where.at) <= where.indent(start)
     )
@@ -203,7 +204,7 @@ def _no_content(where: Break) -> Fault:
     if where.what in ("]", "}", ","):
         return ("spec-stray-bracket", where.at, where.what)
     opener = max(where.text.rfind(bracket, 0, where.at) for bracket in "[{")
-    if opener >= 0 and where.what in ("-", "<stream end>"):
+    if opener >= 0 and (where.what in ("-", "<stream end>") or where.at >= len(where.text)):
         return ("spec-unclosed-bracket", opener, where.text[opener])
     return _unknown(where)
 
@@ -231,6 +232,6 @@ _EXPLAINERS: tuple[tuple[str, Callable[[Break], Fault]], ...] = (
     ("block scalar", _bad_start_of_context),
     ("scanning an", _bad_name),
     ("sequence entries are not allowed", _dash),
-    ("expected the node content", _no_content),
+    ("node content", _no_content),
     ("expected '<document start>'", _after_the_end),
 )

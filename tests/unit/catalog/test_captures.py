@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 import pytest
+import yaml
 
 from gpugen.catalog import Catalog
-from gpugen.catalog.reading import parse
 from gpugen.catalog.rows import gfd_product
 from gpugen.gpu.mig import memory_gb, parse_profile
 from support import TESTS
@@ -16,7 +16,7 @@ from support import TESTS
 FILE = TESTS / "data" / "captures.yaml"
 CATALOG = Catalog()
 BOARDS = set(CATALOG.gpu_ids())
-ALL: list[dict[str, Any]] = parse(FILE.read_text(encoding="utf-8"))["captures"]
+ALL: list[dict[str, Any]] = yaml.safe_load(FILE.read_text("utf-8"))["captures"]
 CAPTURES = [capture for capture in ALL if capture["board"] in BOARDS]
 MIG = [(c["board"], c.get("driver", ""), p) for c in CAPTURES for p in c.get("mig", ())]
 TOLERANCE = 0.09  # two tables per board exist, and figures drift with the driver

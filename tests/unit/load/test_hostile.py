@@ -9,6 +9,9 @@ import pytest
 import yaml
 
 from gpugen.load import Document, load, why
+from gpugen.load.faults import Faults
+from gpugen.load.reader import MAX_REREAD, read
+from gpugen.load.text import decode
 from gpugen.model.finding import Finding
 from gpugen.report import Row, rows
 from gpugen.validate import WHY, validate
@@ -74,6 +77,18 @@ def test_corpus(case: dict[str, Any], tmp_path: Path) -> None:
         assert row.message.isprintable()
         assert row.hint
         assert len(row.message) + len(row.hint) < 600
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_both_parsers_find_the_same(case: dict[str, Any]) -> None:
+    text, findings = decode(content(case), "cluster.yaml")
+    found: list[object] = []
+    is_short = not findings and len(text) <= MAX_REREAD
+    for parse in (yaml.CSafeLoader, yaml.SafeLoader) if is_short else ():
+        faults = Faults("cluster.yaml", text)
+        composer = read(text, faults, parse)
+        found.append(faults.found or (repr(composer.root), [*composer.offsets.values()]))
+    assert found[:1] == found[1:]
 
 
 def test_corpus_knows_every_id() -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from gpugen.catalog import Catalog
-from gpugen.catalog.reading import parse
 from gpugen.gpu import mig
 from gpugen.gpu.mig import Instance, Placement, Refusal, RefusalCode
 from gpugen.model.catalog import MigGeometry
 from support import TESTS
 
 DATA = TESTS / "data"
-VECTORS = parse((DATA / "mig-vectors.yaml").read_text(encoding="utf-8"))
-NAMED = parse((DATA / "mig-named-configs.yaml").read_text(encoding="utf-8"))["configs"]
+VECTORS = yaml.safe_load((DATA / "mig-vectors.yaml").read_text("utf-8"))
+NAMED = yaml.safe_load((DATA / "mig-named-configs.yaml").read_text("utf-8"))["configs"]
 CATALOG = Catalog()
 GEOMETRIES = {name: CATALOG.geometry(name) for name in CATALOG.ids("migGeometries")}
 VALID = [(g, layout) for g, sets in VECTORS["geometries"].items() for layout in sets["valid"]]
