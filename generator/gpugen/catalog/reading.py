@@ -21,12 +21,22 @@ FOLDERS = {  # section of a user's file -> folder of our rows
 }
 
 
+def parse(text: str) -> Any:
+    """Return what a file of the package holds.
+
+    Raises ValueError: it is at fault.
+    """
+    return reader.data(text)
+
+
 def shipped(section: str, id: str) -> dict[str, Any] | None:
     """Return the row that gpugen brings; None: there is none of that name."""
     try:
-        return reader.data(text(section, id), f"{section}/{id}")
+        row = parse(text(section, id))
     except FileNotFoundError:
         return None
+    assert isinstance(row, dict)
+    return row
 
 
 def text(section: str, id: str) -> str:
@@ -53,4 +63,6 @@ def shipped_ids(section: str) -> tuple[str, ...]:
 @cache
 def table(name: str) -> dict[str, Any]:
     """Return a table that has no rows of its own kind, such as packages."""
-    return reader.data((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), name)
+    content = parse((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    assert isinstance(content, dict)
+    return content

@@ -36,16 +36,17 @@ def read(text: str, faults: Faults, parse: Parse | None = None) -> Composer:
     return composer
 
 
-def data(text: str, path: str) -> dict[str, Any]:
+def data(text: str) -> Any:
     """Return what a file of the package itself holds.
 
     Raises ValueError: it is at fault.
     """
-    faults = Faults(path, text)
+    faults = Faults("", text)
     composer = read(text, faults)
     if faults.found:
-        raise ValueError(f"{path}: {faults.found[0]}")
-    return composer.root  # type: ignore[no-any-return]  # else there are faults
+        fault = faults.found[0]
+        raise ValueError(f"{fault.location}: {fault.message}")
+    return composer.root
 
 
 @cache
@@ -76,17 +77,4 @@ def _read(text: str, faults: Faults, parse: Parse) -> tuple[Composer, bool]:
 
         for fault in doubts(text, composer.spans):
             faults.add(*fault)
-    if not faults.found:
-        _refuse_root(composer.root, faults)
     return composer, is_odd and bool(faults.found)
-
-
-def _refuse_root(root: Any, faults: Faults) -> None:
-    """Refuse a file that is no mapping, or an empty one."""
-    if root is None:
-        faults.add("spec-empty", 0, " but comments or null")
-    elif not isinstance(root, dict):
-        kind = "a list" if isinstance(root, list) else "a single value"
-        faults.add("spec-not-a-mapping", 0, kind)
-    elif not root:
-        faults.add("spec-empty", 0, " but an empty mapping")

@@ -55,6 +55,8 @@ class Source:
             return
         faults = Faults(path.as_posix(), self._text)
         self._read = read(self._text, faults)
+        if not faults.found:
+            _refuse_root(self._read.root, faults)
         self.findings = faults.found
         if not self.findings:
             self.data = self._read.root
@@ -66,6 +68,17 @@ class Source:
         return Places(
             self.data, read.root_offset, read.offsets, Lines(self._text), self.path.as_posix()
         )
+
+
+def _refuse_root(root: Any, faults: Faults) -> None:
+    """Refuse a file that is no mapping, or an empty one."""
+    if root is None:
+        faults.add("spec-empty", 0, " but comments or null")
+    elif not isinstance(root, dict):
+        kind = "a list" if isinstance(root, list) else "a single value"
+        faults.add("spec-not-a-mapping", 0, kind)
+    elif not root:
+        faults.add("spec-empty", 0, " but an empty mapping")
 
 
 def read_bytes(path: Path) -> bytes:

@@ -32,5 +32,5 @@ def leaves(role: str) -> frozenset[str]:
 def defaults(role: str) -> dict[str, str]:
     """Return what a role takes where nothing is stated: variable -> value as JSON."""
     file = assets.roles() / role / "defaults" / "main.yml"
-    stated = reader.data(file.read_text("utf-8"), file.name) if file.is_file() else {}
+    stated = reader.data(file.read_text("utf-8")) if file.is_file() else {}
     return {name: json.dumps(value, sort_keys=True) for name, value in stated.items()}

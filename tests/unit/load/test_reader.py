@@ -150,7 +150,7 @@ sys.modules["yaml._yaml"] = None
 import yaml
 from gpugen.load import reader
 assert reader.parser() is yaml.SafeLoader
-print(reader.data("a: [b]", "x"))
+print(reader.data("a: [b]"))
 """
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -159,8 +159,8 @@ print(reader.data("a: [b]", "x"))
 
 
 def test_a_file_of_the_package_is_at_fault() -> None:
-    with pytest.raises(ValueError, match=r"^x: .*1\.5 without quotes"):
-        reader.data("a: 1.5", "x")
+    with pytest.raises(ValueError, match=r"1\.5 without quotes"):
+        reader.data("a: 1.5")
 
 
 def test_no_pattern_repeats_a_group_possessively() -> None:
