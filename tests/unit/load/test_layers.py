@@ -344,4 +344,4 @@ def test_a_layer_of_a_newer_format(tmp_path: Path) -> None:
     write(tmp_path, {"a.yaml": newer, "cluster.yaml": SPEC + "extends: [a.yaml]\n"})
     _, (found,) = load(tmp_path / "cluster.yaml", tmp_path)
     assert found.id == "layer-too-new"
-    assert "newer than gpugen" in found.message
+    assert "newer than any that gpugen" in found.message
