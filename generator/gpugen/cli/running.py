@@ -72,7 +72,8 @@ def show(run: Run) -> int:
         extra += telling.foreign(found)
     elif options.output != "text":
         extra += telling.differences(found)
-    is_refused = has_errors(run.outcomes, run.workspace, strict=options.strict, extra=run.unseen)
+    counted = run.unseen if options.check else extra  # what differs is told by its own exit code
+    is_refused = has_errors(run.outcomes, run.workspace, strict=options.strict, extra=counted)
     print_findings(run.outcomes, run.workspace, options.output, extra=extra, changes=differ)
     for line in _diff(run) if options.diff else ():
         click.echo(line)

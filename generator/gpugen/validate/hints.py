@@ -13,7 +13,7 @@ from gpugen.text.spelling import printable, shown
 from gpugen.validate.combined import combined_schema
 from gpugen.validate.engines import fits
 from gpugen.validate.examples import KINDS, example_of, spelled
-from gpugen.validate.keys import resolved
+from gpugen.validate.keys import Act, resolved
 
 PADDING = "delete the spaces or line breaks around it"
 _QUOTES = "\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb`\u00b4"
@@ -48,11 +48,17 @@ def instead(schema: dict[str, Any], value: Any, expected: str = "") -> str:
 
 def slip(schema: dict[str, Any], value: Any) -> str:
     """Return the hint that the schema itself has for a value, or nothing."""
+    return known_slip(schema, value)[0]
+
+
+def known_slip(schema: dict[str, Any], value: Any) -> tuple[str, Act]:
+    """Return the hint that the schema itself has for a value, or nothing, and what it asks for."""
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    for pattern, hint in schema.get("x-slips", ()):
+    for pattern, hint, *act in schema.get("x-slips", ()):
         if text and (match := re.search(pattern, text)):
-            return printable(_SERIES.sub(_counted, match.expand(hint)[:_LONGEST]))
-    return ""
+            found = printable(_SERIES.sub(_counted, match.expand(hint)[:_LONGEST]))
+            return found, Act(*act) if act else Act.WRITE
+    return "", Act.WRITE
 
 
 def _counted(series: re.Match[str]) -> str:
@@ -143,7 +149,8 @@ def _integer(schema: dict[str, Any], value: Any) -> str:
     return f"write {found[1]}" if found and fits(schema, int(found[1])) else ""
 
 
-def _boolean(_: dict[str, Any], value: Any) -> str:
+def switch(_: dict[str, Any], value: Any) -> str:
+    """Say how a value that is like true or false is written, or nothing."""
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return f"write {value.lower()} without quotes"
     if isinstance(value, str) and value.lower() in ("yes", "on", "no", "off"):
@@ -172,7 +179,7 @@ def _object(schema: dict[str, Any], value: Any) -> str:
 _CONVERSIONS: dict[str, Callable[[dict[str, Any], Any], str]] = {
     "string": _text,
     "integer": _integer,
-    "boolean": _boolean,
+    "boolean": switch,
     "array": _array,
     "object": _object,
 }

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gpugen.model.finding import Finding, Pointer
 from gpugen.text.spelling import nearest, quoted
-from gpugen.validate.keys import ITEMS, Place
+from gpugen.validate.keys import ITEMS, Act, Place
 
 
 class Worded(NamedTuple):
@@ -16,7 +16,8 @@ class Worded(NamedTuple):
 
     missing: the missing key. unknown: the unknown key. settles: keys by place and name that are not
     missing, because this finding covers them. shared: what to do about several unknown keys of one
-    mapping. where: the name of that mapping.
+    mapping, or about a missing one in short. where: the name of that mapping. act: what the hint
+    asks for.
     """
 
     finding: Finding
@@ -25,6 +26,7 @@ class Worded(NamedTuple):
     settles: tuple[Place, ...] = ()
     shared: str = ""
     where: str = ""
+    act: Act = Act.WRITE
 
 
 def joined(found: Sequence[Worded]) -> list[Finding]:
@@ -94,8 +96,7 @@ def _joined_unknown(found: list[Worded]) -> Iterator[Worded]:
             yield from group
             continue
         names = _listed([quoted(one.unknown) for one in group])
-        is_home = first.shared.startswith("belong ")
-        hint = f"{names} {first.shared}" if is_home else first.shared
+        hint = f"{names} {first.shared}" if first.act is Act.MOVE else first.shared
         message = f"unknown keys {names}{first.where}"
         at = first.finding.at
         yield Worded(Finding(first.finding.id, message, hint, at, at_key=True))
@@ -111,7 +112,7 @@ def _joined_missing(found: Iterable[Worded]) -> Iterator[Finding]:
             yield from (one.finding for one in group)
             continue
         names = _listed([f"'{one.missing}'" for one in group])
-        hint = "; ".join(one.finding.hint.partition(" (")[0] for one in group[:3])
+        hint = "; ".join(one.shared for one in group[:3])
         hint += "; …" if len(group) > 3 else ""
         if first.at.parts and first.at.parts[-1].isdigit():
             hint = f"remove the '- ' if this belongs to the entry above, else {hint}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
 
 from gpugen.text.spelling import nearest, quoted, same, shown
@@ -60,6 +61,14 @@ def _variants(schema: dict[str, Any], root: dict[str, Any]) -> Iterator[dict[str
         yield resolved(branch, root)
 
 
+class Act(StrEnum):
+    """What a hint asks for."""
+
+    WRITE = "write"  # something else in its place
+    REMOVE = "remove"  # the whole mapping around it
+    MOVE = "move"  # the key to another mapping
+
+
 class Advice(NamedTuple):
     """What to do about an unknown key.
 
@@ -70,6 +79,7 @@ class Advice(NamedTuple):
     hint: str
     settles: tuple[Place, ...] = ()
     shared: str = ""
+    act: Act = Act.WRITE
 
 
 def advice(key: str, mapping: dict[str, Any], at: Place, root: dict[str, Any]) -> Advice:
@@ -136,7 +146,7 @@ def _home(key: str, at: Place, root: dict[str, Any]) -> Advice:
         settles = [(*place, key) for place in near]
         if near[0][: len(at)] == at != near[0]:  # the key of the mapping here that leads there
             settles.append(near[0][: len(at) + 1])
-        return Advice(f"{quoted(key)} belongs {where}", tuple(settles), f"belong {where}")
+        return Advice(f"{quoted(key)} belongs {where}", tuple(settles), f"belong {where}", Act.MOVE)
     hint = f"{quoted(key)} is a value of {values[0]}" if len(values) == 1 else ""
     return Advice(hint)
 

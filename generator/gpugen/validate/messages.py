@@ -11,9 +11,9 @@ from gpugen.text.spelling import nearest, quoted, shown
 from gpugen.text.versions import UPGRADE, newer_words, newest_before
 from gpugen.validate.combined import combined_schema
 from gpugen.validate.examples import KINDS, example_of, kind, spelled
-from gpugen.validate.hints import conversion, instead, slip
+from gpugen.validate.hints import conversion, instead, known_slip, slip, switch
 from gpugen.validate.joining import Worded
-from gpugen.validate.keys import ITEMS, Place, advice, keys_of, resolved
+from gpugen.validate.keys import ITEMS, Act, Place, advice, keys_of, resolved
 
 _CHOICES = ("anyOf", "oneOf")
 
@@ -85,7 +85,7 @@ def _unknown_keys(error: Any) -> Iterator[Worded]:
         inside = tuple((*place, inner) for inner in value) if isinstance(value, dict) else ()
         message = f"unknown key {quoted(key)}{where}"
         finding = Finding("schema-unknown-key", message, found.hint, pointer / key, at_key=True)
-        yield Worded(finding, "", key, (*found.settles, *inside), found.shared, where)
+        yield Worded(finding, "", key, (*found.settles, *inside), found.shared, where, found.act)
 
 
 def _missing_key(error: Any) -> Iterator[Worded]:
@@ -94,10 +94,10 @@ def _missing_key(error: Any) -> Iterator[Worded]:
     about = re.split(r"[.:;] |\.$", schema.get("description", ""), maxsplit=1)[0]
     example = example_of(schema)
     hint = f"write {key}: {example}" if example else f"add the key {key}"
-    hint += f" ({about})" if about else ""
+    whole = f"{hint} ({about})" if about else hint
     message, at = f"{_name(error)} is missing the required key '{key}'", pointer_of(error)
-    finding = Finding("schema-missing-key", message, hint, at, at_key=True)
-    yield Worded(finding, missing=key, where=_name(error))
+    finding = Finding("schema-missing-key", message, whole, at, at_key=True)
+    yield Worded(finding, missing=key, where=_name(error), shared=hint)
 
 
 def _null(error: Any) -> Iterator[Worded]:
@@ -139,10 +139,10 @@ def _choice(error: Any) -> Iterator[Worded]:
     listed = _listed([spelled(option) for option in options])
     one_of = "one of " * (len(options) > 1)
     trail = _trail(error)
-    hint = slip(trail[-1], error.instance)
+    hint, act = known_slip(trail[-1], error.instance)
     around = next((schema for schema in reversed(trail) if "required" in schema), trail[0])
-    is_superfluous = hint.startswith("remove ")  # then other missing keys there are too
-    settles = around.get("required", ()) if is_superfluous else ()
+    # where the whole mapping is superfluous, so is what else is missing in it
+    settles = around.get("required", ()) if act is Act.REMOVE else ()
     hint = hint or (f"did you mean {meant}?" if meant else f"write {one_of}{listed}")
     message = f"{_name(error)} cannot be {kind(error.instance)}"
     finding = _at_value(error, "schema-value", message, hint).finding
@@ -221,8 +221,7 @@ def _switch(branches: list[dict[str, Any]], value: Any) -> str:
     """Return how a boolean is written, if one is allowed and the value looks like one."""
     if not any(branch.get("type") == "boolean" for branch in branches):
         return ""
-    hint = conversion("boolean", {}, value)
-    return "" if hint == "write true or false" else hint
+    return switch({}, value)
 
 
 def _is_other_shape(error: Any) -> bool:

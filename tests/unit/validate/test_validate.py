@@ -222,6 +222,12 @@ def test_words(changes: dict[str, Any], at: str, message: str, hint: str) -> Non
     assert found_hint == hint or (hint.endswith(" ") and found_hint.startswith(hint))
 
 
+def test_a_wrong_value_hides_no_key_that_is_missing() -> None:
+    """A hint to leave a key out is none to leave out the mapping that it stands in."""
+    base = {"apiVersion": "gpugen/v1", "kind": "Cluster", "name": "a", "stack": "gpu-operator"}
+    assert {f.id for f in validate(base)} == {"schema-value", "schema-missing-key"}
+
+
 def test_keys_are_marked_as_such() -> None:
     (unknown,) = validate(changed({"/foo": 1}))
     (missing,) = validate(changed({"/release": REMOVED}))
