@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpugen.load import Document, load
 from gpugen.model import NOTHING
-from gpugen.model.finding import ROOT, Finding, is_fatal
+from gpugen.model.finding import Finding
 from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
 
@@ -17,28 +17,36 @@ if TYPE_CHECKING:
 
 
 class Outcome(NamedTuple):
-    """One spec file after the stages. spec is None where they could not go on."""
+    """What the stages made of one spec file. spec: None where something is wrong with its shape.
+
+    readings: what the spec may mean then, else itself alone.
+    """
 
     path: Path
     document: Document | None
     spec: ClusterSpec | None
     findings: list[Finding]
     keys: Mapping[str, bytes] = NOTHING  # repository keys by their path
+    readings: Sequence[ClusterSpec] = ()
 
 
 def run(path: Path, workspace: Workspace) -> Outcome:
-    """Load, validate, resolve and check one spec; every finding of a stage at once."""
-    from gpugen.validate import validate
+    """Load, validate, resolve and check one spec; return every finding that can be known."""
+    from gpugen.checks import run_all
+    from gpugen.resolve.readings import resolve_all
+    from gpugen.validate.readings import read
 
     document, findings = load(path, workspace.boundary(path), workspace.reader)
-    if document is None or is_fatal(findings):
-        return Outcome(path, document, None, findings)
+    if document is None:
+        return Outcome(path, None, None, findings)
     if foreign := _not_rendered(document.data, workspace):
         return Outcome(path, document, None, foreign)
-    findings += validate(document.data)
-    if is_fatal(findings):
-        return Outcome(path, document, None, findings)
-    return _judge_meaning(path, document, findings, workspace)
+    readings, wrong = read(document.data, workspace.catalog)
+    specs, readings, unknown = resolve_all(readings, workspace.source_name(path))
+    keys, found = workspace.keys(path, specs)
+    found += run_all(specs)
+    findings += wrong + unknown + [f for f in found if not readings.covers(f.at)]
+    return Outcome(path, document, None if readings.doubts else specs[0], findings, keys, specs)
 
 
 def build(outcome: Outcome) -> Tree:
@@ -63,33 +71,3 @@ def _not_rendered(data: Mapping[str, Any], workspace: Workspace) -> list[Finding
         return []
     row = workspace.catalog.distribution(name)
     return [cluster.distribution.finding(problem) for problem in cluster.not_rendered(row)]
-
-
-def _judge_meaning(
-    path: Path, document: Document, findings: list[Finding], workspace: Workspace
-) -> Outcome:
-    from gpugen import checks
-    from gpugen.resolve import resolve
-
-    data = document.data
-    at_home = workspace.owns(path)
-    if at_home and path.parent.name != data["name"]:
-        findings.append(_misnamed(path.parent.name, data["name"]))
-    spec, more = resolve(data, workspace.catalog, workspace.source_name(path))
-    findings += more
-    if spec is None:
-        return Outcome(path, document, None, findings)
-    for check in checks.discover():
-        findings += check.run(spec)
-    keys, more = workspace.keys(spec) if at_home else ({}, [])
-    findings += more
-    return Outcome(path, document, spec, findings, keys)
-
-
-def _misnamed(folder: str, name: Any) -> Finding:
-    return Finding(
-        "cluster-name-folder",
-        f"the cluster's name is {name!r}, but its folder is {folder!r}",
-        f"write name: {folder}, or rename the folder; output is written to out/<name>",
-        ROOT / "name",
-    )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from gpugen.catalog import Catalog
 from gpugen.load import Reader, specs
 from gpugen.load.specs import INVENTORIES, SPEC, Seen
-from gpugen.model.finding import Finding
+from gpugen.model.finding import ROOT, Finding
 from gpugen.model.spec import ClusterSpec
 
 
@@ -56,8 +57,20 @@ class Workspace:
             return path.resolve().relative_to(self.root).as_posix()
         return path.name
 
-    def keys(self, spec: ClusterSpec) -> tuple[dict[str, bytes], list[Finding]]:
-        """Read the repository keys of the spec."""
+    def keys(
+        self, path: Path, specs: Sequence[ClusterSpec]
+    ) -> tuple[dict[str, bytes], list[Finding]]:
+        """Read the repository keys of the spec, and compare its name and folder.
+
+        specs: the readings of the spec; what is found is in all of them.
+        """
+        if not specs or not self.owns(path):
+            return {}, []
+        (keys, found), *others = (self._keys(spec) for spec in specs)
+        found = [finding for finding in found if all(finding in other for _, other in others)]
+        return keys, found + _misnamed(path.parent.name, specs[0].name)
+
+    def _keys(self, spec: ClusterSpec) -> tuple[dict[str, bytes], list[Finding]]:
         from gpugen.catalog.packages import package_sources
         from gpugen.checks import key_files
 
@@ -73,6 +86,19 @@ class Workspace:
             elif source.key_file not in keys:
                 keys[source.key_file] = key_files.read(path)
         return keys, findings
+
+
+def _misnamed(folder: str, name: str) -> list[Finding]:
+    if folder == name:
+        return []
+    return [
+        Finding(
+            "cluster-name-folder",
+            f"the cluster's name is {name!r}, but its folder is {folder!r}",
+            f"write name: {folder}, or rename the folder; output is written to out/<name>",
+            ROOT / "name",
+        )
+    ]
 
 
 def _lies_in(path: Path, folder: Path) -> bool:

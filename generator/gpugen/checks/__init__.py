@@ -52,14 +52,24 @@ class Check(NamedTuple):
         """The docstring, which ``gpugen explain <id>`` prints."""
         return self.judge.__doc__ or ""
 
-    def run(self, spec: ClusterSpec) -> Iterator[Finding]:
-        """Yield a finding per problem; none if the check's component is off."""
-        if self.component and self.component not in spec.options:
-            return
-        problems = list(islice(self.judge(spec), MOST_SOUGHT + 1))
+    def run(self, spec: ClusterSpec, *others: ClusterSpec) -> Iterator[Finding]:
+        """Yield a finding per problem; none if the check's component is off.
+
+        others: further readings of a spec with mistakes; only what all of them have is a problem.
+        """
+        problems = self._problems(spec)
+        for other in others:
+            if problems:
+                also = frozenset(self._problems(other))
+                problems = [problem for problem in problems if problem in also]
         found = list(_grouped(problems[:MOST_SOUGHT]))
         for problem in _bounded(found, is_all=len(problems) <= MOST_SOUGHT):
             yield self.finding(problem)
+
+    def _problems(self, spec: ClusterSpec) -> list[Problem]:
+        if self.component and self.component not in spec.options:
+            return []
+        return list(islice(self.judge(spec), MOST_SOUGHT + 1))
 
     def finding(self, problem: Problem) -> Finding:
         """Return a problem of this check as a finding."""
@@ -105,6 +115,11 @@ def check(
 ) -> Callable[[Judge], Check]:
     """Make a check of a function; ``tags``: numbers in the developers' list of checks."""
     return lambda judge: Check(id, judge, severity, tags, component, at_key)
+
+
+def run_all(specs: Sequence[ClusterSpec]) -> list[Finding]:
+    """Return what every check finds in a spec, or in all readings of one with mistakes."""
+    return [finding for check in discover() for finding in check.run(*specs)] if specs else []
 
 
 @cache

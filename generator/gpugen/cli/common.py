@@ -161,5 +161,14 @@ def compare_fleet(outcomes: Sequence[Outcome], workspace: Workspace) -> None:
     if len(ours) < 2 or workspace.root is None:
         return
     judged = list(ours.values())
-    for number, finding in fleet.compare(judged, workspace.root):
-        judged[number].findings.append(finding)
+    turns = range(max(len(outcome.readings) for outcome in judged))
+    found = [list(fleet.compare([_read(o, n) for o in judged], workspace.root)) for n in turns]
+    for number, finding in found[0] if found else ():
+        if all((number, finding) in others for others in found):
+            judged[number].findings.append(finding)
+
+
+def _read(outcome: Outcome, number: int) -> Outcome:
+    """Return an outcome whose spec is one of its readings, if it has any."""
+    readings = outcome.readings
+    return outcome._replace(spec=readings[number % len(readings)] if readings else None)

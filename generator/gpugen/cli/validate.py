@@ -26,7 +26,7 @@ from gpugen.errors import ExitCode
 @output_option
 @root_option
 def command(clusters: tuple[str, ...], strict: bool, output: str, root: Path | None) -> int:
-    """Validate specs: schema, then all semantic checks.
+    """Validate specs: schema, then all semantic checks; every finding that can be known at once.
 
     CLUSTER is a folder below inventories/, FILE any spec; without arguments, all clusters. Clusters
     of one run are also compared: a host, or a Kubernetes cluster, must be in one spec only.

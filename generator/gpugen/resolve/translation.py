@@ -36,6 +36,7 @@ from gpugen.model.spec import (
 from gpugen.model.tuning import CudaToolkit, Tuning
 
 VENDOR = "vendor"  # means the vendor's own repositories
+WHOLE = {"baseURL", "keyFile", "fingerprint"}  # the keys of one repository for everything
 
 
 def access(data: Mapping[str, Any]) -> Access:
@@ -109,7 +110,7 @@ def repositories(data: Any, where: Callable[..., Pointer]) -> Repositories:
     """Return a pool's package repositories. where: key -> its place."""
     if data is None:
         return Repositories()
-    if data == VENDOR or "baseURL" in data:
+    if data == VENDOR or data.keys() >= WHOLE:
         own = _repository(data, where())
         return Repositories(own, own) if own.is_vendor else Repositories(both=own)
     return Repositories(

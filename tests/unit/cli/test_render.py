@@ -70,7 +70,8 @@ def test_an_error_in_one_cluster_writes_none(root: Path) -> None:
     answer = gpugen("render", cwd=root)
     assert answer.code == 1
     assert "did you mean 'count'?" in answer.err
-    assert answer.err.endswith("1 error; nothing written\n")
+    assert "[fleet-same-host]" in answer.err  # which the mistake does not hide
+    assert answer.err.endswith("2 errors; nothing written\n")
     assert not (root / "out/train").exists()
     assert gpugen("render", "train", cwd=root).code == 0
 
