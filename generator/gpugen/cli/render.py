@@ -20,7 +20,7 @@ from gpugen.cli.common import (
     spec_paths,
 )
 from gpugen.cli.comparing import Comparison, compare
-from gpugen.cli.running import Options, Run, show, write_all
+from gpugen.cli.running import Options, Run, below, show, write_all
 from gpugen.errors import ExitCode, UsageError
 from gpugen.pipeline import Outcome
 from gpugen.workspace import Workspace
@@ -36,6 +36,13 @@ from gpugen.workspace import Workspace
 @click.option("--diff", is_flag=True, help="Write nothing; print the changes of out/ as a diff.")
 @click.option(
     "--force", is_flag=True, help="Overwrite files that were edited or that gpugen did not write."
+)
+@click.option(
+    "--overwrite",
+    metavar="PATH",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Overwrite this edited file, such as out/lab/ansible/site.yml; repeatable.",
 )
 @click.option(
     "--prune",
@@ -65,6 +72,7 @@ def command(
     check: bool,
     diff: bool,
     force: bool,
+    overwrite: tuple[Path, ...],
     prune: bool,
     hosts_clean: tuple[str, ...],
     strict: bool,
@@ -77,15 +85,16 @@ def command(
     """Render specs into out/<cluster>; without CLUSTER, all of them.
 
     If one of the clusters has an error, nothing is written. A file that was edited by hand, or that
-    gpugen did not write, is never overwritten without --force: the run stops before it writes
+    gpugen did not write, is never overwritten without --overwrite or --force: the run stops before it writes
     anything. Other foreign files in out/ are reported and never touched; --check exits 3 for them.
     Only a run for all clusters checks for foreign files beside them, for clusters without a spec,
     and for what clusters must not share.
     """
-    options = Options(check, diff, force, prune, hosts_clean, strict, quiet, output)
+    options = Options(check, diff, force, overwrite, prune, hosts_clean, strict, quiet, output)
     _refuse(options, clusters)
     workspace = open_workspace(root)
     folder = out if out is not None else (workspace.root or Path()) / "out"
+    _refuse_overwrite(overwrite, folder, clusters or workspace.clusters())
     outcomes = [pipeline.run(path, workspace) for path in _paths(workspace, clusters, folder)]
     compare_fleet(outcomes, workspace)
     unseen = () if clusters else workspace.seen().findings
@@ -106,6 +115,10 @@ def _refuse(options: Options, clusters: Sequence[str]) -> None:
     """Reject combinations of options without effect. Raises UsageError."""
     if options.prune and clusters:
         raise UsageError("--prune works on all of out/", "do not name clusters")
+    if options.overwrite and options.compares:
+        raise UsageError(
+            "--overwrite writes; --check and --diff write nothing", "remove one of them"
+        )
     if options.prune and options.compares:
         raise UsageError("--prune deletes; --check and --diff write nothing", "remove one of them")
     if options.hosts_clean and not options.prune:
@@ -114,6 +127,16 @@ def _refuse(options: Options, clusters: Sequence[str]) -> None:
         raise UsageError(
             "--diff prints text only", f"write --check --output {options.output} for programs"
         )
+
+
+def _refuse_overwrite(paths: Sequence[Path], folder: Path, clusters: Sequence[str]) -> None:
+    """Refuse to take over what is no file of a cluster that is rendered. Raises UsageError."""
+    for path in paths:
+        if not any(below(path, folder / name) for name in clusters):
+            raise UsageError(
+                f"--overwrite {path} is no file of a cluster that is rendered",
+                f"name it as the message does, with its folder: {folder}/CLUSTER/...",
+            )
 
 
 def _refuse_hosts_clean(names: Sequence[str], found: Comparison) -> None:

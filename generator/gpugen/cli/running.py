@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import click
@@ -23,6 +25,7 @@ class Options(NamedTuple):
     check: bool
     diff: bool
     force: bool
+    overwrite: tuple[Path, ...]
     prune: bool
     hosts_clean: tuple[str, ...]
     strict: bool
@@ -136,11 +139,18 @@ def _write_one(run: Run, outcome: Outcome, lock: write.Lock) -> Iterator[Changed
             folder,
             name,
             force=run.options.force,
+            overwrite=[below(path, folder / name) for path in run.options.overwrite],
             lock=lock,
         )
     if not run.options.quiet:
         click.echo(f"{name}: {telling.summary(changes)}", err=True)
     return (Changed(f"{folder}/{name}/{c.path}", name, str(c.kind)) for c in told(changes))
+
+
+def below(path: Path, folder: Path) -> str:
+    """Return a path as it is called within a folder, empty for what is not below it."""
+    named, top = (os.path.abspath(one) for one in (path, folder))  # noqa: PTH100 - links stay
+    return named.removeprefix(f"{top}/") if named.startswith(f"{top}/") else ""
 
 
 def _prune(run: Run, lock: write.Lock) -> Iterator[Changed]:

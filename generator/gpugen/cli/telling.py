@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from shlex import quote
 
 from gpugen import write
 from gpugen.changes import departures
@@ -86,13 +87,13 @@ def differences(found: Comparison) -> Iterator[Finding]:
             else f"differs from what the spec renders to: {kind}",
             "delete or move it"
             if is_foreign
-            else f"run 'gpugen render{_force([kind])}' and commit",
+            else f"run 'gpugen render{_overwrite([kind], path)}' and commit",
             location=Location(path, 1, 1),
         )
 
 
-def _force(kinds: Sequence[str]) -> str:
-    return " --force" * any(kind in _REFUSED for kind in kinds)
+def _overwrite(kinds: Sequence[str], path: str = "PATH") -> str:
+    return f" --overwrite {quote(path)}" * any(kind in _REFUSED for kind in kinds)
 
 
 def lines(found: Comparison) -> Iterator[str]:
@@ -109,7 +110,7 @@ def advice(found: Sequence[Changed]) -> str:
     parts = []
     if any(kind != FOREIGN for kind in kinds):
         prune = " --prune" * (WITHOUT_SPEC in kinds)
-        parts.append(f"run 'gpugen render{_force(kinds)}{prune}' and commit")
+        parts.append(f"run 'gpugen render{_overwrite(kinds)}{prune}' and commit")
     if FOREIGN in kinds:
         parts.append("delete foreign files")
     return "; ".join(parts)

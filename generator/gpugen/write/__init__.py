@@ -165,7 +165,11 @@ def _commit(
     _refuse(place, survey.immovable, "move them away; not even --force deletes a folder of yours")
     if not force:
         refused = [change for change in survey.refused if change.path not in overwrite]
-        _refuse(place, refused, "--force takes them over; see them first with --diff")
+        _refuse(
+            place,
+            refused,
+            "see them with --diff; --overwrite PATH takes over one, --force all of them",
+        )
     try:
         if survey.is_new:
             write_new(lock, cluster, survey.wanted)

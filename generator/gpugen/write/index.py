@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -88,21 +88,25 @@ def read(root: int) -> Index:
     Raises GpugenError: a newer gpugen wrote there.
     """
     texts = dict(_texts(root))
-    known: dict[str, list[str]] = {}
-    versions = []
-    for path, content in texts.items():
-        found = _former(content) if path == FORMER else _lines(content.decode(errors="ignore"))
-        for hash_, name in found:
-            if _is_path(name) and hash_ not in known.setdefault(name, []):
-                known[name].append(hash_)
-        versions += _WRITER.findall(content.decode(errors="ignore"))
-    version = max((one for one in versions if _order(one)[0]), key=_order, default="")
+    written = [one for text in texts.values() for one in _WRITER.findall(_decoded(text))]
+    version = max((one for one in written if _order(one)[0]), key=_order, default="")
     if version and _order(version) > _order(__version__):
         raise GpugenError(
             f"a newer gpugen, {version}, wrote this; {__version__} would take back what it changed",
             f"install gpugen {version} or newer",
         )
-    return Index(known, version, texts)
+    return Index(known(texts), version, texts)
+
+
+def known(texts: Mapping[str, bytes]) -> dict[str, list[str]]:
+    """Return path -> hashes of the lines of some index files, which may be anybody's."""
+    found: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        lines = _former(text) if name == FORMER else _LINE.findall(_decoded(text))
+        for hash_, path in lines:
+            if _is_path(path) and hash_ not in found.setdefault(path, []):
+                found[path].append(hash_)
+    return found
 
 
 def _texts(root: int) -> Iterator[tuple[str, bytes]]:
@@ -120,8 +124,8 @@ def _texts(root: int) -> Iterator[tuple[str, bytes]]:
                     yield path, found[0]
 
 
-def _lines(text: str) -> Iterable[tuple[str, str]]:
-    return _LINE.findall(text)
+def _decoded(text: bytes) -> str:
+    return text.decode(errors="ignore")
 
 
 def _former(content: bytes) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,6 +17,7 @@ from gpugen.model.tree import Tree
 from gpugen.write import conflicts, files, index
 from gpugen.write.files import Stamp
 from gpugen.write.index import FOLDER, Index, is_index, sha256
+from gpugen.write.merges import merged
 
 _NO_INDEX = Index(NOTHING, "", NOTHING)
 
@@ -61,6 +62,12 @@ class Survey:
     stamps: dict[str, Stamp] = field(default_factory=dict)
     is_new: bool = True
 
+    def allow(self, paths: Collection[str]) -> None:
+        """Take some files for ours after all."""
+        self.refused = [change for change in self.refused if change.path not in paths]
+        kinds = {p: Kind.CHANGED if p in self.wanted else Kind.DELETED for p in paths}
+        self.changes = [Change(c.path, kinds.get(c.path, c.kind)) for c in self.changes]
+
     @property
     def is_clean(self) -> bool:
         """Whether a commit would have nothing to do."""
@@ -104,8 +111,12 @@ def look(tree: Tree | None, out: Path, cluster: str) -> Survey:
         before = _NO_INDEX if root is None else index.read(root)
         wanted = {} if tree is None else dict(tree) | index.texts_for(tree, before)
         walk = _Walk(Survey(wanted, before))
-        if root is not None:
-            walk.visit(root, "")
+        if root is None:
+            return walk.finish()
+        walk.visit(root, "")
+        edited = [change.path for change in walk.survey.refused if change.kind is Kind.EDITED]
+        texts = {path: files.read_below(root, path) or b"" for path in edited}
+        walk.survey.allow(merged(out / cluster, texts))
         return walk.finish()
 
 

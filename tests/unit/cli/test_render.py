@@ -86,6 +86,24 @@ def test_an_edited_file_stops_the_run_until_force(root: Path) -> None:
     assert gpugen("render", "--check", cwd=root).code == 0
 
 
+def test_one_edited_file_is_overwritten_by_its_name_and_no_other(root: Path) -> None:
+    edited = ["out/lab/ansible/site.yml", "out/lab/ansible/verify.yml"]
+    for path in edited:
+        edit(root, "- name:", "- name :", path=path)
+    answer = gpugen("render", "--overwrite", edited[0], cwd=root)
+    assert answer.code == 5
+    assert "site.yml" not in answer.err
+    assert "ansible/verify.yml (edited)" in answer.err
+    assert "--overwrite PATH" in answer.err
+    both = ["--overwrite", edited[0], "--overwrite", "../" + root.name + "/" + edited[1]]
+    assert gpugen("render", *both, cwd=root).err == "lab: 2 overwritten\n"
+    for wrong in ("ansible/site.yml", "out/lab", "out/train/ansible/site.yml", "spec.yaml"):
+        answer = gpugen("render", "--overwrite", wrong, cwd=root)
+        assert answer.code == 2
+        assert wrong in answer.err
+    assert gpugen("render", "--check", "--overwrite", edited[0], cwd=root).code == 2
+
+
 def test_the_output_of_a_spec_that_is_gone(root: Path) -> None:
     begin(root, "--cluster", "train")
     gpugen("render", "--quiet", cwd=root)
@@ -142,8 +160,11 @@ def test_what_became_of_files_that_somebody_touched(root: Path) -> None:
     play.write_text("mine\n")
     answer = gpugen("render", "--check", cwd=root)
     assert answer.code == 3
-    assert answer.err.endswith("run 'gpugen render --force' and commit\n")
-    assert gpugen("render", "--force", cwd=root).err == "lab: 1 overwritten\n"
+    assert answer.err.endswith("run 'gpugen render --overwrite PATH' and commit\n")
+    (finding,) = json.loads(gpugen("render", "--check", "-o", "json", cwd=root).out)["findings"]
+    assert "--overwrite" in finding["hint"]
+    assert str(play) in finding["hint"]
+    assert gpugen("render", "--overwrite", play, cwd=root).err == "lab: 1 overwritten\n"
     play.unlink()
     assert gpugen("render", "--check", cwd=root).err.endswith("run 'gpugen render' and commit\n")
     assert gpugen("render", cwd=root).err == "lab: 1 restored\n"
