@@ -85,10 +85,10 @@ def command(
     """Render specs into out/<cluster>; without CLUSTER, all of them.
 
     If one of the clusters has an error, nothing is written. A file that was edited by hand, or that
-    gpugen did not write, is never overwritten without --overwrite or --force: the run stops before it writes
-    anything. Other foreign files in out/ are reported and never touched; --check exits 3 for them.
-    Only a run for all clusters checks for foreign files beside them, for clusters without a spec,
-    and for what clusters must not share.
+    gpugen did not write, is never overwritten unless --overwrite names it or --force is given: the
+    run stops before it writes anything. Other foreign files in out/ are reported and never touched;
+    --check exits 3 for them. Only a run for all clusters checks for foreign files beside them, for
+    clusters without a spec, and for what clusters must not share.
     """
     options = Options(check, diff, force, overwrite, prune, hosts_clean, strict, quiet, output)
     _refuse(options, clusters)

@@ -168,7 +168,7 @@ def _commit(
         _refuse(
             place,
             refused,
-            "see them with --diff; --overwrite PATH takes over one, --force all of them",
+            "see them with --diff; --overwrite PATH replaces one, --force all of them",
         )
     try:
         if survey.is_new:
