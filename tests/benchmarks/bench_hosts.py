@@ -72,23 +72,24 @@ def large(count: int) -> dict[str, Any]:
     }
 
 
-def read_inventory(folder: Path, file: Path, runs: int) -> str:
+def read_inventory(folder: Path, inventory: Path, runs: int) -> str:
     """Return the median CPU and wall seconds of reading an inventory."""
-    command = [sys.executable, "-m", "ansible", "inventory", "-i", str(file), "--list"]
+    command = [sys.executable, "-m", "ansible", "inventory", "-i", str(inventory), "--list"]
     environment = {**os.environ, "ANSIBLE_HOME": str(folder / "home")}
     figures = []
     for _ in range(runs):
         start = time.perf_counter()
         with subprocess.Popen(
-            command, cwd=file.parents[1], env=environment, stdout=subprocess.DEVNULL
+            command, cwd=inventory.parent, env=environment, stdout=subprocess.DEVNULL
         ) as child:
             _, status, usage = os.wait4(child.pid, 0)
             child.returncode = os.waitstatus_to_exitcode(status)
-        assert child.returncode == 0, file
+        assert child.returncode == 0, inventory
         wall = time.perf_counter() - start
         figures.append((usage.ru_utime + usage.ru_stime, wall))
     cpu, wall = (statistics.median(column) for column in zip(*figures, strict=True))
-    return f"{cpu:6.1f} s CPU {wall:6.1f} s wall {file.stat().st_size / 1e6:6.1f} MB  {file.name}"
+    size = sum(path.stat().st_size for path in inventory.iterdir() if path.is_file())
+    return f"{cpu:6.1f} s CPU {wall:6.1f} s wall {size / 1e6:6.1f} MB"
 
 
 def inventories(folder: Path, count: int, runs: int) -> None:
@@ -99,13 +100,14 @@ def inventories(folder: Path, count: int, runs: int) -> None:
     answer = gpugen("render", "big", cwd=folder)
     assert answer.code == 0, answer.err
     inventory = folder / "out" / "big" / "ansible" / "inventory"
-    (rendered,) = inventory.glob("hosts.*")
     print(f"ansible-inventory --list, {count:,} hosts")
-    print(f"  rendered  {read_inventory(folder, rendered, runs)}", flush=True)
-    if rendered.suffix == ".json":
-        other = rendered.with_suffix(".yml")
-        other.write_text(to_yaml(json.loads(rendered.read_text())))
-        print(f"  as YAML   {read_inventory(folder, other, runs)}", flush=True)
+    print(f"  rendered  {read_inventory(folder, inventory, runs)}", flush=True)
+    files = list(inventory.glob("*.json"))
+    for path in files:
+        path.with_suffix(".yml").write_text(to_yaml(json.loads(path.read_text())))
+        path.unlink()
+    if files:
+        print(f"  as YAML   {read_inventory(folder, inventory, runs)}", flush=True)
 
 
 def role_of(task: str) -> str:

@@ -108,7 +108,7 @@ class Plays:
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "ansible", "playbook", playbook),
-                *("-i", "inventory/hosts.yml", "-i", "../local.yml", "--limit", ",".join(hosts)),
+                *("-i", "inventory", "-i", "../local.yml", "--limit", ",".join(hosts)),
                 *("--extra-vars", json.dumps(extra), *arguments),
             ],
             cwd=self.folder,

@@ -17,7 +17,6 @@ from gpugen.model.finding import ROOT, Finding, Pointer, Severity
 from gpugen.model.spec import ClusterSpec, HostLine
 from gpugen.render.inventory import group
 
-INVENTORIES = inventories.PATHS
 _ROLE = re.compile(r"ansible/roles/(?P<role>[a-z_]+)/meta/argument_specs\.yml")
 _GO = "-e gpugen_remove=true"
 
@@ -38,12 +37,12 @@ def roles(gone: Collection[str], place: str) -> Iterator[Finding]:
         )
 
 
-def hosts(content: bytes, spec: ClusterSpec, place: str) -> Iterator[Finding]:
+def hosts(contents: Sequence[bytes], spec: ClusterSpec, place: str) -> Iterator[Finding]:
     """Yield the hosts and pools of the previous inventory that are no longer in the spec.
 
-    content: the inventory's file, hostile. A host that only moves to another pool stays.
+    contents: the inventory's files, hostile. A host that only moves to another pool stays.
     """
-    old = inventories.read(content)
+    old = inventories.read(contents)
     if old is None:
         yield _warning(
             "host-without-spec",
@@ -72,12 +71,12 @@ def all_hosts(specs: Iterable[ClusterSpec]) -> frozenset[str]:
     return frozenset(name for spec in specs for pool in spec.pools for name in _names(pool.hosts))
 
 
-def cluster(content: bytes | None, place: str, elsewhere: Collection[str]) -> tuple[str, str]:
+def cluster(contents: Sequence[bytes], place: str, elsewhere: Collection[str]) -> tuple[str, str]:
     """Return the message about a cluster without a spec, and the command.
 
-    content: its inventory. elsewhere: the hosts of all clusters that there are.
+    contents: its inventory. elsewhere: the hosts of all clusters that there are.
     """
-    old = inventories.read(content) if content is not None else None
+    old = inventories.read(contents)
     play = f"in {place}/ansible: ansible-playbook remove.yml"
     if old is None or not old.everyone:
         return "no longer has a spec", f"{play} {_GO}"

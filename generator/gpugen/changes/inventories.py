@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from gpugen.hosts import ranges
 from gpugen.hosts.names import ALL_HOSTS, CONTROL_HOST, CONTROL_PLANE, OF_ANSIBLE
 from gpugen.hosts.ranges import RangeError
 
-PATHS = ("ansible/inventory/hosts.yml", "ansible/inventory/hosts.json")
+_PATH = re.compile(r"ansible/inventory/(?:hosts|pool_[a-z0-9_]{1,80})\.(?:yml|json)")
 LARGEST = 16 * 1024 * 1024  # bytes; 20,000 hosts with all their variables come to 5 MiB
 _LONGEST = 2_000  # characters of a line that can be a name
 _KEY = re.compile(r'( *)("(?:[^"\\]|\\.)*"|[^\s"\'#&*!|>%@`{}\[\],?:-][^\s:]*):(?: |$)')
@@ -39,16 +39,26 @@ class Inventory(NamedTuple):
         return frozenset(name for names in self.hosts.values() for name in names)
 
 
-def read(content: bytes) -> Inventory | None:
-    """Return the hosts of an inventory's text; None if gpugen did not write it."""
-    if len(content) > LARGEST:
+def is_part(path: str) -> bool:
+    """Tell whether a path of a cluster's folder is a file of its inventory."""
+    return _PATH.fullmatch(path) is not None
+
+
+def read(contents: Iterable[bytes]) -> Inventory | None:
+    """Return the hosts of an inventory's files; None if gpugen did not write them."""
+    parts = list(contents)
+    if sum(map(len, parts)) > LARGEST:
         return None
     try:
-        text = content.decode()
+        texts = [content.decode() for content in parts]
     except UnicodeDecodeError:
         return None
-    found = list(_of_json(text) if text.startswith("{") else _of_yaml(text))
-    return _expanded(found) if found or _TOP.search(text) else None
+    found = [
+        pair
+        for text in texts
+        for pair in (_of_json(text) if text.startswith("{") else _of_yaml(text))
+    ]
+    return _expanded(found) if found or any(map(_TOP.search, texts)) else None
 
 
 def _expanded(found: list[tuple[str, str]]) -> Inventory | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from gpugen import pipeline, write
 from gpugen.changes import departures
+from gpugen.changes.inventories import is_part
 from gpugen.errors import GpugenError
 from gpugen.load import specs
 from gpugen.model import NOTHING
@@ -118,11 +119,17 @@ def _departures(
     kinds = {change.path: change.kind for change in changes}
     gone = [path for path, kind in kinds.items() if kind is write.Kind.DELETED]
     yield from departures.roles(gone, place)
-    for path in departures.INVENTORIES:
-        if kinds.get(path) in (write.Kind.CHANGED, write.Kind.DELETED, write.Kind.EDITED):
-            content = write.read(folder, name, path)
-            if content is not None:
-                yield from departures.hosts(content, outcome.spec, place)
+    known = (write.Kind.CHANGED, write.Kind.DELETED, write.Kind.EDITED)
+    touched = [path for path, kind in kinds.items() if is_part(path) and kind in known]
+    if touched and (contents := inventory_of(folder, name, [*_files(folder, name), *touched])):
+        yield from departures.hosts(contents, outcome.spec, place)
+
+
+def inventory_of(folder: Path, cluster: str, paths: Iterable[str]) -> list[bytes]:
+    """Return the files of a cluster's inventory among some paths, as they stand there."""
+    parts = sorted({path for path in paths if is_part(path)})
+    contents = (write.read(folder, cluster, path) for path in parts)
+    return [content for content in contents if content is not None]
 
 
 def _foreign_below(folder: Path, cluster: str) -> list[str]:

@@ -7,7 +7,7 @@ from shlex import quote
 
 from gpugen import write
 from gpugen.changes import departures
-from gpugen.cli.comparing import FOREIGN, WITHOUT_SPEC, Comparison, told
+from gpugen.cli.comparing import FOREIGN, WITHOUT_SPEC, Comparison, inventory_of, told
 from gpugen.model.finding import Changed, Finding, Location, Severity
 from gpugen.text.spelling import printable
 
@@ -35,9 +35,8 @@ def without_spec(
             continue
         if name in found.hidden:
             yield found.hidden[name]
-        contents = (write.read(found.folder, name, path) for path in departures.INVENTORIES)
-        content = next((text for text in contents if text is not None), None)
-        words, command = departures.cluster(content, found.shown(name), found.hosts)
+        inventory = inventory_of(found.folder, name, files)
+        words, command = departures.cluster(inventory, found.shown(name), found.hosts)
         prune = "'gpugen render --prune' deletes what gpugen wrote there"
         if REMOVAL in files:
             clean = f"then 'gpugen render --prune --hosts-clean {name}' deletes what gpugen wrote"

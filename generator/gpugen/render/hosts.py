@@ -12,9 +12,9 @@ from gpugen.hosts.names import CONTROL_PLANE
 from gpugen.model.assembly import Assembly
 from gpugen.model.spec import ClusterSpec, NodePool
 from gpugen.model.tree import Tree
-from gpugen.render import connections, role_files
+from gpugen.render import connections, inventory, role_files
 from gpugen.render.hosts_readme import readme
-from gpugen.render.inventory import file_name, group, is_large, text
+from gpugen.render.inventory import group, is_large
 from gpugen.render.other_plays import before_upgrade, remove, verify
 from gpugen.render.play_parts import settings_of
 from gpugen.render.playbook import site
@@ -26,7 +26,7 @@ FOLDER = "ansible"
 # a host that answers, after an hour. Without both Ansible waits for ever.
 SETTINGS = """\
 [defaults]
-inventory = inventory/{inventory}
+inventory = inventory
 roles_path = roles
 forks = 20
 host_key_checking = True
@@ -55,12 +55,13 @@ PLAYBOOKS = {
 def render_hosts(spec: ClusterSpec, assembly: Assembly, tree: Tree) -> None:
     """Add everything below ansible/; the keys of repositories come from the pipeline."""
     roles = in_order(assembly.roles)
-    tree.add(f"{FOLDER}/ansible.cfg", header(spec) + settings(spec))
+    tree.add(f"{FOLDER}/ansible.cfg", header(spec) + settings())
     tree.add(f"{FOLDER}/README.md", readme(spec, roles))
     for name, plays in PLAYBOOKS.items():
         if found := plays(settings_of(spec), assembly.roles):
             tree.add(f"{FOLDER}/{name}.yml", yaml_file(spec, found))
-    tree.add(f"{FOLDER}/inventory/{file_name(spec)}", text(spec, assembly.expressions))
+    for name, text, pool in inventory.files(spec, assembly.expressions):
+        tree.add(f"{FOLDER}/inventory/{name}", text, pool)
     pools = {group(pool): pool.name for pool in spec.pools}
     for name, variables in group_variables(spec, assembly).items():
         path = f"{FOLDER}/inventory/group_vars/{name}.yml"
@@ -70,10 +71,10 @@ def render_hosts(spec: ClusterSpec, assembly: Assembly, tree: Tree) -> None:
             tree.add(f"{FOLDER}/roles/{role}/{path}", content)
 
 
-def settings(spec: ClusterSpec) -> str:
+def settings() -> str:
     """Return what ansible.cfg says."""
     options = " ".join(f"-o {option}" for option in SSH_OPTIONS)
-    return SETTINGS.format(inventory=file_name(spec), options=options)
+    return SETTINGS.format(options=options)
 
 
 def group_variables(spec: ClusterSpec, assembly: Assembly) -> dict[str, dict[str, Any]]:

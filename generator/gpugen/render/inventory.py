@@ -1,4 +1,4 @@
-"""The inventory of a cluster: pools, hosts, and what is a host's own.
+"""The inventory of a cluster: a file for what it has once, and one for the hosts of each pool.
 
 Few hosts are written as YAML for readers. Many are written as JSON, one host per line: Ansible
 reads that in about half the CPU seconds (tests/benchmarks/bench_hosts.py prints both).
@@ -7,7 +7,7 @@ reads that in about half the CPU seconds (tests/benchmarks/bench_hosts.py prints
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpugen.hosts.names import ALL_HOSTS, CONTROL_HOST, CONTROL_PLANE, pool_group
@@ -34,17 +34,11 @@ def group(pool: NodePool) -> str:
 
 
 def inventory(spec: ClusterSpec, expressions: Mapping[str, Expression] = NOTHING) -> dict[str, Any]:
-    """Return the inventory as data; ranges stay ranges.
+    """Return what a cluster has once as data: the order of its pools, and the control plane.
 
     expressions: variables of all hosts that Ansible works out per host; group_vars are data alone.
     """
-    pools = {
-        group(pool): {
-            "hosts": {line.pattern: _own(line, pool.ssh or spec.access.ssh) for line in pool.hosts}
-        }
-        for pool in spec.pools
-    }
-    children: dict[str, Any] = {ALL_HOSTS: {"children": pools}}
+    children: dict[str, Any] = {ALL_HOSTS: {"children": {group(pool): {} for pool in spec.pools}}}
     if spec.control_plane.hosts:
         lines = spec.control_plane.hosts
         own = {line.pattern: _own(line, spec.access.ssh) for line in lines}
@@ -54,16 +48,25 @@ def inventory(spec: ClusterSpec, expressions: Mapping[str, Expression] = NOTHING
     return {"all": {**variables, "hosts": hosts, "children": children}}
 
 
-def file_name(spec: ClusterSpec) -> str:
-    """Return the name of the inventory's file below ``inventory/``."""
-    return "hosts.json" if is_large(spec) else "hosts.yml"
+def of_pool(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
+    """Return the hosts of a pool as data; ranges stay ranges."""
+    ssh = pool.ssh or spec.access.ssh
+    hosts = {"hosts": {line.pattern: _own(line, ssh) for line in pool.hosts}}
+    return {"all": {"children": {ALL_HOSTS: {"children": {group(pool): hosts}}}}}
 
 
-def text(spec: ClusterSpec, expressions: Mapping[str, Expression] = NOTHING) -> str:
-    """Return the content of the inventory's file."""
-    if not is_large(spec):
-        return variables_file(spec, inventory(spec, expressions))
-    return _as_json(inventory(spec, expressions)) + "\n"
+def files(
+    spec: ClusterSpec, expressions: Mapping[str, Expression] = NOTHING
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the files of ``inventory/``: name, content, and the pool whose own file it is."""
+    ending = "json" if is_large(spec) else "yml"
+    yield f"hosts.{ending}", _text(spec, inventory(spec, expressions)), ""
+    for pool in spec.pools:
+        yield f"{group(pool)}.{ending}", _text(spec, of_pool(spec, pool)), pool.name
+
+
+def _text(spec: ClusterSpec, data: dict[str, Any]) -> str:
+    return _as_json(data) + "\n" if is_large(spec) else variables_file(spec, data)
 
 
 def _as_json(value: object, indent: str = "", *, are_hosts: bool = False) -> str:

@@ -179,12 +179,12 @@ HOSTILE = {
 
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_inventory_is_no_inventory(content: bytes) -> None:
-    found = read(content)
+    found = read([content])
     assert found is None or not found.everyone
 
 
 def test_names_of_a_hostile_inventory_are_no_commands(root: Path) -> None:
-    path = root / "out/lab/ansible/inventory/hosts.yml"
+    path = root / "out/lab/ansible/inventory/pool_b.yml"
     text = path.read_text().replace("b-2.x.example", '"$(touch x);`id`"')
     path.write_text(text.replace("pool_b:", '"pool_$(id)":'))
     for finding in told(root, "--check"):
@@ -203,11 +203,11 @@ def test_both_forms_of_the_inventory_are_read() -> None:
         "gpu": {"children": {"pool_a_b": {"hosts": {"h-[1:3].x": {}, "on": {"x": "y"}}}}},
         "control_plane": {"hosts": {"cp-1": {}}},
     }}}  # fmt: skip
-    found = read(yaml.encode())
+    found = read([yaml.encode()])
     assert found is not None
     assert found.hosts == {"pool_a_b": ("h-1.x", "h-2.x", "h-3.x", "on")}
     assert found.control_plane == ("cp-1",)
-    assert read(json.dumps(data, indent=1).encode()) == found
+    assert read([json.dumps(data, indent=1).encode()]) == found
 
 
 @pytest.mark.parametrize(

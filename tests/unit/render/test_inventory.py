@@ -22,7 +22,7 @@ def test_a_range_stays_a_range_and_a_host_line_carries_only_its_own() -> None:
         {"name": "x.lab.example", "address": "10.0.0.7", "nodeName": "worker-7"},
         {"name": "y.lab.example", "description": "on loan", "variables": {"ansible_port": 2222}},
     ]
-    inventory = loaded(rendered({"/pools/0/hosts": hosts}), "ansible/inventory/hosts.yml")
+    inventory = loaded(rendered({"/pools/0/hosts": hosts}), "ansible/inventory/pool_a100.yml")
     assert inventory["all"]["children"]["gpu"]["children"]["pool_a100"]["hosts"] == {
         "gpu-[01:99].lab.example": {},
         "x.lab.example": {"ansible_host": "10.0.0.7", "gpu_node_name": "worker-7"},
@@ -75,12 +75,13 @@ def test_many_hosts_are_json_with_a_line_each() -> None:
     hosts: list[Any] = [f"gpu-{number:05}.lab.example" for number in range(10_000)]
     hosts[7] = {"name": "x.lab.example", "address": "10.0.0.7", "variables": {"rack": "on"}}
     tree = rendered({"/pools/0/hosts": hosts})
-    text = tree["ansible/inventory/hosts.json"].decode()
+    text = tree["ansible/inventory/pool_a100.json"].decode()
     assert len(text.splitlines()) < 10_030
     own = '{"ansible_host": {"__ansible_unsafe": "10.0.0.7"}, "rack": {"__ansible_unsafe": "on"}}'
     assert f'  "x.lab.example": {own},\n' in text
     assert '  "gpu-09999.lab.example": {}\n' in text
-    assert "inventory = inventory/hosts.json\n" in tree["ansible/ansible.cfg"].decode()
+    assert "inventory = inventory\n" in tree["ansible/ansible.cfg"].decode()
+    assert "ansible/inventory/hosts.json" in tree
     assert "ansible/inventory/hosts.yml" not in tree
     pools = json.loads(text)["all"]["children"]["gpu"]["children"]
     assert list(pools["pool_a100"]["hosts"])[:2] == hosts[:2]
@@ -88,9 +89,9 @@ def test_many_hosts_are_json_with_a_line_each() -> None:
 
 def test_both_forms_of_the_inventory_say_the_same() -> None:
     hosts = [f"gpu-{number:05}.lab.example" for number in range(MOST_AS_YAML)]
-    few = loaded(rendered({"/pools/0/hosts": hosts}), "ansible/inventory/hosts.yml")
+    few = loaded(rendered({"/pools/0/hosts": hosts}), "ansible/inventory/pool_a100.yml")
     more = rendered({"/pools/0/hosts": [*hosts, "last.lab.example"]})
-    many = loaded(more, "ansible/inventory/hosts.json")
+    many = loaded(more, "ansible/inventory/pool_a100.json")
     last = many["all"]["children"]["gpu"]["children"]["pool_a100"]["hosts"]
     assert last.pop("last.lab.example") == {}
     assert many == few

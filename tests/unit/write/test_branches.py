@@ -101,7 +101,7 @@ SHARES = ("nvidia.com/gpu: 4", "nvidia.com/gpu: 8")
 WORDS = ("description: first", "description: second")
 LABEL = ("lab.example/a: x", "lab.example/a: new")
 OTHER_LABEL = ("lab.example/c: x", "lab.example/c: new")
-CHANGES = {"words": WORDS}
+CHANGES = {"words": WORDS, "hosts": ("[01:03]", "[01:05]")}
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -137,7 +137,7 @@ class Checkout:
         self._write_inventory(host_variables or {})
         command = [
             *(sys.executable, "-m", "ansible", "playbook", playbook),
-            *("-i", "inventory/hosts.yml", "-i", str(self._inventory)),
+            *("-i", "inventory", "-i", str(self._inventory)),
             *("--extra-vars", json.dumps(extra), *arguments),
         ]
         environment = {**self._environment(record), "GPUGEN_LAB_KILL_AT": str(kill_at)}
