@@ -14,8 +14,8 @@ from typing import Any
 
 from gpugen.assemble import assemble
 from gpugen.catalog import Catalog
+from gpugen.components.monitoring import metrics
 from gpugen.components.monitoring.prometheus.records import agents
-from gpugen.gpu import metrics
 from gpugen.model.assembly import Assembly
 from gpugen.model.spec import ClusterSpec, NodePool
 from gpugen.resolve import resolve

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from gpugen.components import options_schema
-from gpugen.gpu import metrics
+from gpugen.components.monitoring import metrics
 from gpugen.model.assembly import Assembly
 from gpugen.model.spec import ClusterSpec, NodePool
 from support.monitoring_faults import FAULTS, POOLS, xid

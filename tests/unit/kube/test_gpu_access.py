@@ -39,9 +39,3 @@ def test_only_the_clusters_mig_manager_pauses_agents() -> None:
     assert gpu_access.pause_label(cut, "dcgm-exporter") == label
     assert gpu_access.pause_label(uncut, "dcgm-exporter") == {}
     assert gpu_access.pause_label(by_host, "dcgm-exporter") == {}
-
-
-def test_one_version_holds_for_plugin_feature_discovery_and_mps() -> None:
-    own = resolved({"/components": {"device-plugin": {"version": "0.20.0"}}})
-    agents = ("device-plugin", "gpu-feature-discovery", "mps-control-daemon")
-    assert {gpu_access.image(own, name).partition(":")[2][:7] for name in agents} == {"v0.20.0"}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gpugen.kube import scheduling
+from gpugen.model.options import Scheduler
 from gpugen.model.spec import ClusterSpec
 from support.specs import resolved
 
@@ -30,8 +31,9 @@ def spec(scheduler: Any = None, guardrails: Any = None, **more: Any) -> ClusterS
     ],
 )
 def test_who_packs(mode: str, hosts: bool, packing: bool, main: bool) -> None:
-    found = resolved(CONTROL_PLANE if hosts else {})
-    assert scheduling.is_main(found, {"mode": mode, "binPacking": packing}) is main
+    stated = {"mode": mode, "binPacking": packing}
+    found = spec(stated, **(CONTROL_PLANE if hosts else {}))
+    assert scheduling.is_main(found, found.own(Scheduler)) is main
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gpugen.components.monitoring.dcgm_exporter.checks import field_ids
-from gpugen.gpu import metrics
+from gpugen.kube import exporters
 from gpugen.model.assembly import KubeObject, Wave
 from gpugen.model.spec import ClusterSpec
 from support.component_specs import (
@@ -187,7 +187,7 @@ def test_a_port_of_the_host_only_for_a_prometheus_outside() -> None:
         (found,) = container(agent(spec))["ports"]
         return dict(found)
 
-    assert port("static")["hostPort"] == metrics.PORT
+    assert port("static")["hostPort"] == exporters.PORT
     assert "hostPort" not in port("scrape-config")
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from gpugen.components.monitoring import metrics
 from gpugen.components.monitoring.prometheus import records
-from gpugen.gpu import metrics
 from gpugen.model.assembly import Wave
 from gpugen.model.spec import ClusterSpec
 from support.component_specs import cluster, contribution, objects, pool

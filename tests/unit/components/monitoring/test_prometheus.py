@@ -11,9 +11,10 @@ import yaml
 
 from gpugen.assemble import assemble
 from gpugen.components import find, options_schema
+from gpugen.components.monitoring import metrics
 from gpugen.components.monitoring.prometheus import alerts, records, rule_groups
 from gpugen.components.monitoring.prometheus.records import agents
-from gpugen.gpu import metrics
+from gpugen.kube import exporters
 from gpugen.model.assembly import Contribution, Wave
 from gpugen.model.spec import ClusterSpec
 from support.component_specs import cluster, objects, pool
@@ -98,7 +99,7 @@ def test_the_monitor_finds_the_service() -> None:
     assert monitor["namespaceSelector"]["matchNames"] == [service["metadata"]["namespace"]]
     (endpoint,) = monitor["endpoints"]
     assert endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
-    assert labels[monitor["jobLabel"]] == metrics.EXPORTER
+    assert labels[monitor["jobLabel"]] == exporters.NAME
     assert endpoint["honorLabels"] is True
 
 
@@ -113,7 +114,7 @@ def test_operator_and_fragment_do_the_same_steps() -> None:
     assert steps[-1]["action"] == "labeldrop"
     dropped = [plain(step) for step in endpoint["metricRelabelings"]]
     assert dropped == job["metric_relabel_configs"]
-    assert job["job_name"] == metrics.EXPORTER
+    assert job["job_name"] == exporters.NAME
     assert job["honor_labels"] is True
 
 

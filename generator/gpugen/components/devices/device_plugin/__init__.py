@@ -12,6 +12,7 @@ from typing import Any
 
 from gpugen import kube
 from gpugen.components import Component
+from gpugen.components.devices import plugin
 from gpugen.kube import gpu_access
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
 from gpugen.model.options import DevicePlugin
@@ -36,15 +37,15 @@ def contribute(spec: ClusterSpec, options: DevicePlugin) -> Contribution:
 
 
 def _agent(spec: ClusterSpec, pool: NodePool, options: DevicePlugin) -> tuple[KubeObject, ...]:
-    config = gpu_access.plugin_config(NAME, spec, pool)
+    config = plugin.plugin_config(NAME, spec, pool)
     volumes, mounts = _volumes(spec, pool)
     container = {
         "name": NAME,
-        "image": gpu_access.image(spec, NAME),
+        "image": plugin.image(spec, NAME),
         "command": ["nvidia-device-plugin"],
         "env": _environment(pool, options),
         "securityContext": _security(spec, pool, options),
-        "volumeMounts": [kube.mount("config", gpu_access.CONFIG_MOUNT, read_only=True), *mounts],
+        "volumeMounts": [kube.mount("config", plugin.CONFIG_MOUNT, read_only=True), *mounts],
         **kube.resources(spec, options.resources, "10m", "32Mi"),
     }
     daemon_set = kube.node_agent(
@@ -68,7 +69,7 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: DevicePlugin) -> tuple[Ku
 def _environment(pool: NodePool, options: DevicePlugin) -> list[dict[str, Any]]:
     """Return what the file cannot say; the environment would win over the file."""
     passed = [{"name": "PASS_DEVICE_SPECS", "value": "true"}] if options.pass_device_specs else []
-    config = kube.env(CONFIG_FILE=gpu_access.CONFIG_FILE)
+    config = kube.env(CONFIG_FILE=plugin.CONFIG_FILE)
     return [*config, *passed, *gpu_access.environment(pool)]
 
 
@@ -89,8 +90,8 @@ def _volumes(
     volumes = [kube.host_path("kubelet-sockets", sockets, "Directory")]
     mounts = [kube.mount("kubelet-sockets", KUBELET_SOCKETS)]
     if pool.sharing.mode is SharingMode.MPS:
-        volumes += gpu_access.mps_volumes()
-        mounts += gpu_access.mps_mounts()
+        volumes += plugin.mps_volumes()
+        mounts += plugin.mps_mounts()
     if any(strategy.startswith("cdi-") for strategy in spec.device_list_strategy):
         volumes += [
             kube.host_path("cdi", "/var/run/cdi", "DirectoryOrCreate"),

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from gpugen import kube
 from gpugen.components import Component
+from gpugen.components.devices import plugin
 from gpugen.kube import gpu_access
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
 from gpugen.model.options import Resources
@@ -60,23 +61,21 @@ def _rights(spec: ClusterSpec) -> tuple[KubeObject, ...]:
 
 
 def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObject, ...]:
-    config = gpu_access.plugin_config(NAME, spec, pool)
+    config = plugin.plugin_config(NAME, spec, pool)
     container = {
         "name": NAME,
-        "image": gpu_access.image(spec, NAME),
+        "image": plugin.image(spec, NAME),
         "command": ["gpu-feature-discovery"],
         "env": [
             kube.field_env("NODE_NAME", "spec.nodeName"),
             kube.field_env("NAMESPACE", "metadata.namespace"),
             kube.field_env("POD_NAME", "metadata.name"),
-            *kube.env(
-                CONFIG_FILE=gpu_access.CONFIG_FILE, GFD_SLEEP_INTERVAL=options.sleep_interval
-            ),
+            *kube.env(CONFIG_FILE=plugin.CONFIG_FILE, GFD_SLEEP_INTERVAL=options.sleep_interval),
             *gpu_access.environment(pool),
         ],
         "securityContext": gpu_access.security(spec, pool, is_admin=options.vgpu_labels),
         "volumeMounts": [
-            kube.mount("config", gpu_access.CONFIG_MOUNT, read_only=True),
+            kube.mount("config", plugin.CONFIG_MOUNT, read_only=True),
             kube.mount("host-sys", "/sys", read_only=True),
         ],
         **kube.resources(spec, options.resources, "10m", "32Mi"),

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from gpugen import kube
 from gpugen.components import Component, stacks
+from gpugen.components.devices import plugin
 from gpugen.kube import gpu_access
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
 from gpugen.model.options import Resources
@@ -43,13 +44,13 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
 
 
 def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObject, ...]:
-    config = gpu_access.plugin_config(NAME, spec, pool)
+    config = plugin.plugin_config(NAME, spec, pool)
     daemon = {
         **_container(NAME, [NAME], spec, options),
-        "env": [*kube.env(CONFIG_FILE=gpu_access.CONFIG_FILE), *gpu_access.environment(pool)],
+        "env": [*kube.env(CONFIG_FILE=plugin.CONFIG_FILE), *gpu_access.environment(pool)],
         "volumeMounts": [
-            kube.mount("config", gpu_access.CONFIG_MOUNT, read_only=True),
-            *gpu_access.mps_mounts(),
+            kube.mount("config", plugin.CONFIG_MOUNT, read_only=True),
+            *plugin.mps_mounts(),
         ],
     }
     shared_memory = {
@@ -63,7 +64,7 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options) -> tuple[KubeObj
             pool,
             init_containers=[shared_memory],
             containers=[daemon],
-            volumes=[config.volume, *gpu_access.mps_volumes()],
+            volumes=[config.volume, *plugin.mps_volumes()],
             host_pid=True,
             runtime_class=True,
             checksum=config.checksum,
@@ -79,7 +80,7 @@ def _container(
 ) -> dict[str, Any]:
     return {
         "name": name,
-        "image": gpu_access.image(spec, NAME),
+        "image": plugin.image(spec, NAME),
         "command": command,
         "securityContext": {"privileged": True},
         **kube.resources(spec, options.resources, "10m", "32Mi"),

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from gpugen import kube
 from gpugen.components import Component
-from gpugen.gpu import metrics
+from gpugen.kube import exporters
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
 from gpugen.model.options import DcgmExporter, NodeFeatureDiscovery, Prometheus
 from gpugen.model.spec import ClusterSpec
@@ -49,14 +49,14 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
         _policy(name, namespace, {"policyTypes": ["Egress"], "egress": [_api_server(options)]})
         for name, namespace in _clients(spec)
     ]
-    if metrics.EXPORTER in spec.options and exporters_in_pod_network(spec):
-        objects.append(_policy(metrics.EXPORTER, agents, _exporter(spec, options)))
+    if exporters.NAME in spec.options and exporters_in_pod_network(spec):
+        objects.append(_policy(exporters.NAME, agents, _exporter(spec, options)))
     return Contribution(tuple(Placed(Wave.DEVICES, item) for item in objects))
 
 
 def exporters_in_pod_network(spec: ClusterSpec) -> bool:
     """Tell whether any pool's exporter has an address of its own, which a policy can guard."""
-    return any(not metrics.shares_host_network(spec, pool) for pool in spec.pools)
+    return any(not exporters.shares_host_network(spec, pool) for pool in spec.pools)
 
 
 def scrapers(spec: ClusterSpec, options: Options) -> list[str]:
@@ -117,7 +117,7 @@ def _api_server(options: Options) -> dict[str, Any]:
 
 def _exporter(spec: ClusterSpec, options: Options) -> dict[str, Any]:
     """Return who may scrape, and the API server where labels or usage of pods are read."""
-    ingress: dict[str, Any] = {"ports": [{"port": metrics.PORT, "protocol": "TCP"}]}
+    ingress: dict[str, Any] = {"ports": [{"port": exporters.PORT, "protocol": "TCP"}]}
     if names := scrapers(spec, options):
         places = {"key": NAMESPACE_NAME, "operator": "In", "values": names}
         ingress["from"] = [{"namespaceSelector": {"matchExpressions": [places]}}]

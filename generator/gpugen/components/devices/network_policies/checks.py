@@ -12,7 +12,7 @@ from gpugen.components.devices.network_policies import (
     exporters_in_pod_network,
     scrapers,
 )
-from gpugen.gpu import metrics
+from gpugen.kube import exporters
 from gpugen.model.finding import Severity
 from gpugen.model.spec import ClusterSpec
 
@@ -23,12 +23,12 @@ def scrape_open(spec: ClusterSpec) -> Iterator[Problem]:
 
     The policy admits only the namespace of Prometheus, if the spec states it.
     """
-    if metrics.EXPORTER not in spec.options or not exporters_in_pod_network(spec):
+    if exporters.NAME not in spec.options or not exporters_in_pod_network(spec):
         return
     if not scrapers(spec, spec.own(Options)):
         yield Problem(
             at=spec.at / "components" / NAME,
-            message=f"port {metrics.PORT} of the exporters is open to every pod of the cluster",
+            message=f"port {exporters.PORT} of the exporters is open to every pod of the cluster",
             hint="write components.prometheus.namespace, or components: "
             "{network-policies: {scrapeFrom: [monitoring]}}",
         )
@@ -37,7 +37,7 @@ def scrape_open(spec: ClusterSpec) -> Iterator[Problem]:
 @check("network-policy-scrape-without-effect", "GG-18", component=NAME)
 def scrape_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
     """No NetworkPolicy applies to an exporter in the host's network, or if there is no exporter."""
-    is_guarded = metrics.EXPORTER in spec.options and exporters_in_pod_network(spec)
+    is_guarded = exporters.NAME in spec.options and exporters_in_pod_network(spec)
     if spec.own(Options).scrape_from and not is_guarded:
         yield Problem(
             at=spec.at / "components" / NAME / "scrapeFrom",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from gpugen.checks import POOL, Problem, check
 from gpugen.components.hosts.dcgm import cuda_major
-from gpugen.gpu import metrics
 from gpugen.hosts.places import host_setting
+from gpugen.kube import exporters
 from gpugen.model.finding import Severity
 from gpugen.model.host_services import Dcgm, DcgmMode
 from gpugen.model.spec import ClusterSpec, NodePool
@@ -79,13 +79,13 @@ def not_for_this_system(spec: ClusterSpec) -> Iterator[Problem]:
             )
 
 
-@check("dcgm-engine-not-the-exporters", severity=Severity.WARNING, component=metrics.EXPORTER)
+@check("dcgm-engine-not-the-exporters", severity=Severity.WARNING, component=exporters.NAME)
 def not_the_exporters(spec: ClusterSpec) -> Iterator[Problem]:
     """The exporter is tested with one version of DCGM, the first part of its image's tag.
 
     Source: docs.nvidia.com/datacenter/dcgm, installation of the exporter, version compatibility.
     """
-    paired = spec.release.images[metrics.EXPORTER].tag.partition("-")[0]
+    paired = spec.release.images[exporters.NAME].tag.partition("-")[0]
     for pool, dcgm in _pools(spec, DcgmMode.HOST):
         if dcgm.version and dcgm.version != paired:
             yield Problem(

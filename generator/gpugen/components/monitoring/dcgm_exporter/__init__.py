@@ -12,13 +12,13 @@ from typing import Any
 
 from gpugen import kube
 from gpugen.components import Component
-from gpugen.gpu import metrics
-from gpugen.kube import gpu_access
+from gpugen.components.monitoring import metrics
+from gpugen.kube import exporters, gpu_access
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
 from gpugen.model.options import DcgmExporter
 from gpugen.model.spec import ClusterSpec, NodePool
 
-NAME = metrics.EXPORTER
+NAME = exporters.NAME
 CLUSTER_NAME = f"gpugen-{NAME}"  # of objects without a namespace
 APP = "nvidia-dcgm-exporter"  # the MIG manager waits for pods with this label
 CSV_FOLDER = "/metrics-config"
@@ -67,9 +67,9 @@ def _service(spec: ClusterSpec) -> KubeObject:
             "selector": selector,
             "ports": [
                 {
-                    "name": metrics.PORT_NAME,
-                    "port": metrics.PORT,
-                    "targetPort": metrics.PORT_NAME,
+                    "name": exporters.PORT_NAME,
+                    "port": exporters.PORT,
+                    "targetPort": exporters.PORT_NAME,
                     "protocol": "TCP",
                 }
             ],
@@ -109,7 +109,7 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: DcgmExporter) -> tuple[Ku
             service_account=NAME if _asks_the_api(options, pool) else "",
             app=APP if gpu_access.is_paused_for_mig(pool) else "",
             host_pid=options.per_pod_usage and metrics.is_shared(pool),
-            host_network=metrics.shares_host_network(spec, pool),
+            host_network=exporters.shares_host_network(spec, pool),
             runtime_class=True,
             checksum=kube.checksum(text),
             extra_node_selector=gpu_access.pause_label(pool, NAME),
@@ -121,13 +121,13 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: DcgmExporter) -> tuple[Ku
 
 
 def _container(spec: ClusterSpec, pool: NodePool, options: DcgmExporter) -> dict[str, Any]:
-    port: dict[str, Any] = {"name": metrics.PORT_NAME, "containerPort": metrics.PORT}
-    if metrics.shares_host_network(spec, pool):  # the API server would add it to the host's network
-        port["hostPort"] = metrics.PORT
+    port: dict[str, Any] = {"name": exporters.PORT_NAME, "containerPort": exporters.PORT}
+    if exporters.shares_host_network(spec, pool):  # the API server would add it
+        port["hostPort"] = exporters.PORT
     web = options.web_config  # the kubelet has neither password nor certificate
-    health: dict[str, Any] = {"httpGet": {"path": "/health", "port": metrics.PORT_NAME}}
+    health: dict[str, Any] = {"httpGet": {"path": "/health", "port": exporters.PORT_NAME}}
     if web:
-        health = {"tcpSocket": {"port": metrics.PORT_NAME}}
+        health = {"tcpSocket": {"port": exporters.PORT_NAME}}
     return {
         "name": "exporter",
         "image": kube.image(spec, NAME),
@@ -159,16 +159,18 @@ def _environment(spec: ClusterSpec, pool: NodePool, options: DcgmExporter) -> li
     In the host's network it listens on the node's address alone, not on every interface. Brackets
     are right for both families: Go takes them off before it reads the address.
     """
-    in_host = metrics.shares_host_network(spec, pool)
+    in_host = exporters.shares_host_network(spec, pool)
     values = {
-        "DCGM_EXPORTER_LISTEN": f"[$(HOST_IP)]:{metrics.PORT}" if in_host else f":{metrics.PORT}",
+        "DCGM_EXPORTER_LISTEN": f"[$(HOST_IP)]:{exporters.PORT}"
+        if in_host
+        else f":{exporters.PORT}",
         "DCGM_EXPORTER_KUBERNETES": "true",
         "DCGM_EXPORTER_COLLECTORS": f"{CSV_FOLDER}/{CSV_FILE}",
         "DCGM_EXPORTER_INTERVAL": str(metrics.seconds(options.interval) * 1000),
     }
     if options.web_config:  # read again for every connection, so a new certificate just works
         values["DCGM_EXPORTER_WEB_CONFIG_FILE"] = f"{WEB_FOLDER}/web-config.yaml"
-    if metrics.uses_host_engine(pool):
+    if exporters.uses_host_engine(pool):
         values["DCGM_REMOTE_HOSTENGINE_INFO"] = HOST_ENGINE
     renamed = [r.name for r in pool.prediction.resources if r.name != r.base]
     if renamed:

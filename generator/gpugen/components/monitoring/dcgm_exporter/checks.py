@@ -10,12 +10,13 @@ from typing import Any
 
 from gpugen.catalog import reading
 from gpugen.checks import Problem, check
-from gpugen.gpu import metrics
+from gpugen.components.monitoring import metrics
+from gpugen.kube import exporters
 from gpugen.model.finding import Pointer, Severity
 from gpugen.model.options import DcgmExporter, MetricRow, Prometheus
 from gpugen.model.spec import ClusterSpec, NodePool
 
-NAME = metrics.EXPORTER
+NAME = exporters.NAME
 # Labels that series of GPUs or their targets carry; a pod's label of that name would hide them.
 RESERVED = frozenset(
     [
@@ -194,7 +195,7 @@ def static_in_the_clear(spec: ClusterSpec) -> Iterator[Problem]:
     if is_static and not spec.own(DcgmExporter).web_config:
         yield Problem(
             at=spec.at / "components" / NAME,
-            message=f"the exporters serve metrics without TLS or login on port {metrics.PORT} of"
+            message=f"the exporters serve metrics without TLS or login on port {exporters.PORT} of"
             " the nodes",
             hint="write components: {dcgm-exporter: {webConfig: {secret: dcgm-exporter-web}}}",
         )

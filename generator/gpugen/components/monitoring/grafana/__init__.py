@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from gpugen import kube
 from gpugen.components import Component
+from gpugen.components.monitoring import metrics
 from gpugen.components.monitoring.grafana.capacity import capacity_dashboard
 from gpugen.components.monitoring.grafana.gpus import gpu_dashboard
-from gpugen.gpu import metrics
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
 from gpugen.model.spec import ClusterSpec
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from gpugen.components.monitoring import metrics
 from gpugen.components.monitoring.grafana.panels import (
     Panel,
     dashboard,
@@ -17,7 +18,6 @@ from gpugen.components.monitoring.grafana.panels import (
     table,
     time_series,
 )
-from gpugen.gpu import metrics
 from gpugen.model.spec import ClusterSpec
 
 CHOSEN = '{pool=~"$pool",node=~"$node",gpu=~"$gpu"}'

@@ -12,9 +12,10 @@ from typing import Any
 
 from gpugen import kube
 from gpugen.components import Component
+from gpugen.components.monitoring import metrics
 from gpugen.components.monitoring.prometheus import alerts, records, scrape
 from gpugen.components.monitoring.prometheus.readme import readme
-from gpugen.gpu import metrics
+from gpugen.kube import exporters
 from gpugen.model.assembly import Contribution, Placed, Wave
 from gpugen.model.options import Prometheus
 from gpugen.model.spec import ClusterSpec
@@ -59,7 +60,7 @@ def _objects(
 ) -> Iterable[Placed]:
     namespace = options.namespace or spec.namespaces.agents
     labels = options.selector_labels or {}
-    if metrics.EXPORTER in spec.options:
+    if exporters.NAME in spec.options:
         yield Placed(Wave.MONITORING, scrape.service_monitor(spec, options))
     for pool, group in groups.items():
         rule = {
@@ -80,7 +81,7 @@ def _files(
     files = {f"{FOLDER}/README.md": readme(spec, options)}
     for name, group in groups.items():
         files[f"{FOLDER}/rules/{name or 'cluster'}.yaml"] = text({"groups": group})
-    if metrics.EXPORTER in spec.options:
+    if exporters.NAME in spec.options:
         files[f"{FOLDER}/scrape-config.yaml"] = text(scrape.scrape_config(spec, options))
         if options.mode == "static":
             for pool in spec.pools:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from gpugen.catalog import reading
-from gpugen.gpu import metrics
+from gpugen.components.monitoring import metrics
 from gpugen.model.spec import ClusterSpec
 
 Rule: TypeAlias = dict[str, Any]  # as Prometheus reads it

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from gpugen.checks import Problem, check
+from gpugen.components.monitoring import metrics
 from gpugen.components.monitoring.prometheus import alerts, records, scrape
-from gpugen.gpu import metrics
+from gpugen.kube import exporters
 from gpugen.model.finding import Severity
 from gpugen.model.options import DcgmExporter, Prometheus
 from gpugen.model.spec import ClusterSpec
@@ -47,8 +48,8 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
         idle["selectorLabels"] = (options.selector_labels, mode)
     if options.mode == "static":
         idle["namespace"] = (options.namespace, mode)
-    if metrics.EXPORTER not in spec.options:
-        without = f"without {metrics.EXPORTER}"
+    if exporters.NAME not in spec.options:
+        without = f"without {exporters.NAME}"
         idle["interval"] = (options.interval, without)
         idle["scrapeTimeout"] = (options.scrape_timeout, without)
     for key, (stated, why) in idle.items():
@@ -61,7 +62,7 @@ def option_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
 def timeout_above_interval(spec: ClusterSpec) -> Iterator[Problem]:
     """A scrape must end before the next begins; otherwise Prometheus rejects the configuration."""
     options = spec.own(Prometheus)
-    if metrics.EXPORTER not in spec.options or not options.scrape_timeout:
+    if exporters.NAME not in spec.options or not options.scrape_timeout:
         return
     interval, timeout = scrape.interval(spec, options), scrape.timeout(spec, options)
     if timeout > interval:
@@ -76,7 +77,7 @@ def timeout_above_interval(spec: ClusterSpec) -> Iterator[Problem]:
 def interval_below_collector(spec: ClusterSpec) -> Iterator[Problem]:
     """Scraping more often than the exporter reads GPUs stores the same values repeatedly."""
     options = spec.own(Prometheus)
-    if metrics.EXPORTER not in spec.options or not options.interval:
+    if exporters.NAME not in spec.options or not options.interval:
         return
     collector = metrics.seconds(spec.own(DcgmExporter).interval)
     if scrape.interval(spec, options) < collector:
@@ -91,9 +92,9 @@ def interval_below_collector(spec: ClusterSpec) -> Iterator[Problem]:
 @check("prometheus-without-exporter", severity=Severity.WARNING, component=NAME)
 def without_exporter(spec: ClusterSpec) -> Iterator[Problem]:
     """Without the exporter nothing is scraped, and no alert about the hardware can fire."""
-    if metrics.EXPORTER not in spec.options:
+    if exporters.NAME not in spec.options:
         yield Problem(
-            at=spec.at / "components" / metrics.EXPORTER,
+            at=spec.at / "components" / exporters.NAME,
             message="prometheus has nothing to scrape: dcgm-exporter is switched off",
             hint="remove dcgm-exporter: false from components, or keep only the rules about nodes",
         )
@@ -109,7 +110,7 @@ def alert_without_metric(spec: ClusterSpec) -> Iterator[Problem]:
         if readers.get(field):
             names = ", ".join(sorted(readers[field]))
             yield Problem(
-                at=spec.at / "components" / metrics.EXPORTER / "metrics" / "remove" / i,
+                at=spec.at / "components" / exporters.NAME / "metrics" / "remove" / i,
                 message=f"without {field} these alerts never fire: {names}",
                 hint="keep the metric, or list the alerts under"
                 " components.prometheus.withoutAlerts",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from gpugen.components.monitoring import metrics
 from gpugen.components.monitoring.prometheus.scrape import secret_folder
-from gpugen.gpu import metrics
+from gpugen.kube import exporters
 from gpugen.model.options import Prometheus
 from gpugen.model.spec import ClusterSpec
 
@@ -87,11 +88,11 @@ def readme(spec: ClusterSpec, options: Prometheus) -> str:
         agents=spec.namespaces.agents,
         secret=SECRET,
         key=KEY,
-        port=metrics.PORT,
+        port=exporters.PORT,
     )
     if options.mode != "service-monitor" and (folder := secret_folder(spec, options)):
         by_operator = "; the operator mounts them where `spec.secrets` names the Secret"
         how = " beside `prometheus.yml`" if options.mode == "static" else by_operator
         body = body.rstrip("\n") + _LOGIN.format(folder=folder, how=how)
-    idle = _NOT_IDLE if metrics.EXPORTER in spec.options else ""
+    idle = _NOT_IDLE if exporters.NAME in spec.options else ""
     return head + body + idle + _LABELS.format(allowed=",".join(metrics.NODE_LABELS))

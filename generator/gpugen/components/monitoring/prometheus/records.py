@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpugen.gpu import metrics
-from gpugen.kube import gpu_access, scheduling
+from gpugen.components.monitoring import metrics
+from gpugen.kube import exporters, gpu_access, scheduling
 from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
 
 _LAYOUT = "label_nvidia_com_mig_config"
@@ -61,7 +61,7 @@ def agents(spec: ClusterSpec, pool: NodePool) -> tuple[str, ...]:
         "gpu-feature-discovery": True,
         "mps-control-daemon": pool.sharing.mode is SharingMode.MPS,
         "mig-manager": gpu_access.is_paused_for_mig(pool),
-        metrics.EXPORTER: True,
+        exporters.NAME: True,
     }
     return tuple(sorted(name for name, is_due in due.items() if is_due and name in spec.options))
 

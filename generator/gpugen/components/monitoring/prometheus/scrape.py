@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from gpugen import kube
-from gpugen.gpu import metrics
+from gpugen.components.monitoring import metrics
 from gpugen.hosts import ranges
+from gpugen.kube import exporters
 from gpugen.model.assembly import KubeObject
 from gpugen.model.options import DcgmExporter, Prometheus
 from gpugen.model.spec import ClusterSpec, NodePool
@@ -37,11 +38,11 @@ def timeout(spec: ClusterSpec, options: Prometheus) -> int:
 
 def service_monitor(spec: ClusterSpec, options: Prometheus) -> KubeObject:
     """Return the ServiceMonitor of the exporters."""
-    name = metrics.EXPORTER
+    name = exporters.NAME
     labels = {kube.NAME_LABEL: name, **(options.selector_labels or {})}
     namespace = options.namespace or spec.namespaces.agents
     endpoint: dict[str, Any] = {
-        "port": metrics.PORT_NAME,
+        "port": exporters.PORT_NAME,
         "interval": f"{interval(spec, options)}s",
         "scrapeTimeout": f"{timeout(spec, options)}s",
         "honorLabels": True,
@@ -69,7 +70,7 @@ def scrape_config(spec: ClusterSpec, options: Prometheus) -> list[dict[str, Any]
     In mode ``static`` the files lie beside it, one per pool.
     """
     job: dict[str, Any] = {
-        "job_name": metrics.EXPORTER,
+        "job_name": exporters.NAME,
         "honor_labels": True,
         "scrape_interval": f"{interval(spec, options)}s",
         "scrape_timeout": f"{timeout(spec, options)}s",
@@ -83,13 +84,13 @@ def scrape_config(spec: ClusterSpec, options: Prometheus) -> list[dict[str, Any]
                 "role": "pod",
                 "namespaces": {"names": [spec.namespaces.agents]},
                 "selectors": [
-                    {"role": "pod", "label": f"{kube.NAME_LABEL}={metrics.EXPORTER}"},
+                    {"role": "pod", "label": f"{kube.NAME_LABEL}={exporters.NAME}"},
                 ],
             }
         ]
         port = {
             "source_labels": ["__meta_kubernetes_pod_container_port_name"],
-            "regex": metrics.PORT_NAME,
+            "regex": exporters.PORT_NAME,
             "action": "keep",
         }
         job["relabel_configs"] = [port, *_from_pod()]
@@ -163,7 +164,7 @@ def _operators_login(spec: ClusterSpec) -> dict[str, Any]:
 
 
 def _address(host: str) -> str:
-    return f"[{host}]:{metrics.PORT}" if ":" in host else f"{host}:{metrics.PORT}"
+    return f"[{host}]:{exporters.PORT}" if ":" in host else f"{host}:{exporters.PORT}"
 
 
 def _from_pod() -> list[dict[str, Any]]:

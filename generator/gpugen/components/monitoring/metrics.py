@@ -10,13 +10,9 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gpugen.model.host_services import DcgmMode
-from gpugen.model.options import DcgmExporter, Prometheus
+from gpugen.model.options import DcgmExporter
 from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
 
-EXPORTER = "dcgm-exporter"  # the component, its workloads, its Service and the scrape job
-PORT = 9400
-PORT_NAME = "metrics"
 NODE_LABELS = (  # kube-state-metrics must allow them
     "gpugen/pool",
     "nvidia.com/mig.config",
@@ -183,21 +179,6 @@ def rows(options: DcgmExporter, pool: NodePool) -> tuple[Row, ...]:
     added = [Row(*row) for row in change.add]
     profiling = has_profiling(options, pool)
     return tuple(kept + [row for row in added if profiling or not is_profiling(row.field)])
-
-
-def uses_host_engine(pool: NodePool) -> bool:
-    """Tell whether the pool's hosts run a DCGM engine; there must be one per host (DCG-02)."""
-    return pool.host.dcgm is not None and pool.host.dcgm.mode is DcgmMode.HOST
-
-
-def shares_host_network(spec: ClusterSpec, pool: NodePool) -> bool:
-    """Tell whether the exporter listens on the node's own address.
-
-    For the host's engine, which listens nowhere else, and for a Prometheus outside of the cluster.
-    """
-    prometheus = spec.find(Prometheus)
-    is_static = prometheus is not None and prometheus.mode == "static"
-    return is_static or uses_host_engine(pool)
 
 
 def is_profiling(field: str) -> bool:

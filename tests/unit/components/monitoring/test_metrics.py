@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gpugen.catalog import Catalog
+from gpugen.components.monitoring import metrics
 from gpugen.components.monitoring.dcgm_exporter.checks import field_ids
-from gpugen.gpu import metrics
 from gpugen.model.options import DcgmExporter
 from gpugen.model.spec import ClusterSpec
 from support.component_specs import cluster, pool
