@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpugen.catalog import Catalog
 from gpugen.load import Reader, specs
 from gpugen.load.specs import INVENTORIES, SPEC, Seen
-from gpugen.model.finding import ROOT, Finding
+from gpugen.model.finding import ROOT, Finding, Severity
 from gpugen.model.spec import ClusterSpec
+
+if TYPE_CHECKING:
+    from gpugen.report.settings import Settings
+
+SETTINGS = "gpugen.yaml"
 
 
 class Workspace:
@@ -22,6 +28,7 @@ class Workspace:
         self.catalog = Catalog(root / "catalog" if root else None)
         self.reader = Reader()
         self._seen: Seen | None = None
+        self._settings: Settings | None = None
 
     def seen(self) -> Seen:
         """Return the clusters, and what looks like a spec but is not read.
@@ -31,6 +38,27 @@ class Workspace:
         if self._seen is None:
             self._seen = specs.look(self.root) if self.root else Seen()
         return self._seen
+
+    def settings(self) -> Settings | None:
+        """Return what gpugen.yaml says; None where the repository has none.
+
+        Raises GpugenError: the file cannot be read, or requires another gpugen.
+        """
+        if self._settings is None and self.root and os.path.lexists(self.root / SETTINGS):
+            from gpugen.report import explanations, settings
+
+            weights = {
+                name: Severity(one.severity)
+                for name, one in explanations.findings().items()
+                if name not in settings.WHY
+            }
+            self._settings = settings.read(self.root, weights)
+        return self._settings
+
+    def weighed(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return findings as gpugen.yaml weighs them."""
+        settings = self.settings()
+        return settings.applied(findings) if settings else list(findings)
 
     def clusters(self) -> list[str]:
         """List the clusters: folders below inventories/ whose name does not begin with ``_``."""

@@ -25,9 +25,9 @@ _COMPARED, _MOST_KNOWN = 100, 500  # characters of a name, and names, that are h
 
 
 class Misfit(NamedTuple):
-    """A value that the schema refuses: finding id, where, whether its key is meant, words."""
+    """A value that the schema refuses: kind, where, whether its key is meant, words."""
 
-    id: str
+    kind: str
     path: tuple[str | int, ...]
     at_key: bool
     values: tuple[str, ...]
@@ -40,20 +40,20 @@ def schema() -> dict[str, Any]:
     return content
 
 
-def misfits(data: Mapping[str, Any]) -> list[Misfit]:
-    """List what the schema refuses of a file; natively first, where that is installed."""
+def misfits(data: Mapping[str, Any], rules: Mapping[str, Any]) -> list[Misfit]:
+    """List what a schema refuses of a file; natively first, where that is installed."""
     try:
         native: Any = import_module("jsonschema_rs")
     except ImportError:
-        return _explained(data)
-    return [] if native.validator_for(schema()).is_valid(data) else _explained(data)
+        return _explained(data, rules)
+    return [] if native.validator_for(rules).is_valid(data) else _explained(data, rules)
 
 
-def _explained(data: Mapping[str, Any]) -> list[Misfit]:
+def _explained(data: Mapping[str, Any], rules: Mapping[str, Any]) -> list[Misfit]:
     from jsonschema import Draft202012Validator
 
     found: dict[Misfit, None] = {}  # an error per absent key names all that are absent
-    for error in islice(Draft202012Validator(schema()).iter_errors(data), 2 * MOST_OF_A_KIND):
+    for error in islice(Draft202012Validator(rules).iter_errors(data), 2 * MOST_OF_A_KIND):
         for misfit in _misfits(error):
             found[misfit] = None
             if len(found) > MOST_OF_A_KIND:
@@ -65,23 +65,23 @@ def _misfits(error: Any) -> Iterator[Misfit]:
     path = tuple(error.absolute_path)
     if "propertyNames" in error.absolute_schema_path:
         words = _words(error, str(error.schema.get("x-expected", "a name of this kind")))
-        yield Misfit("catalog-value", (*path, error.instance), True, words)
+        yield Misfit("value", (*path, error.instance), True, words)
     elif error.validator == "additionalProperties":
         known = sorted(error.schema.get("properties", {}))
         for key in error.instance:
             if key not in known:
-                yield Misfit("catalog-unknown-key", (*path, key), True, (key, _meant(key, known)))
+                yield Misfit("unknown-key", (*path, key), True, (key, _meant(key, known)))
     elif error.validator == "required":
         yield from _missing(error, path)
     else:
-        yield Misfit("catalog-value", path, False, _words(error, _wanted(error)))
+        yield Misfit("value", path, False, _words(error, _wanted(error)))
 
 
 def _missing(error: Any, path: tuple[str | int, ...]) -> Iterator[Misfit]:
     rules = error.schema.get("properties", {})
     for key in error.validator_value:
         if key not in error.instance:
-            fault = "catalog-missing-source" if key == "source" else "catalog-missing-key"
+            fault = "missing-source" if key == "source" else "missing-key"
             about = rules.get(key, {}).get("description", "see docs/specs/catalog.md")
             yield Misfit(fault, path, True, (key, about))
 

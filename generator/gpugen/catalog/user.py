@@ -69,7 +69,7 @@ class _Reader:
             return
         stated = source.data.get("migGeometries")
         self.geometries.update(stated if isinstance(stated, dict) else ())
-        misfits = shape.misfits(source.data)
+        misfits = shape.misfits(source.data, shape.schema())
         if len(misfits) > MOST_OF_A_KIND:
             self._refuse_whole(source, misfits)
         else:
@@ -78,7 +78,9 @@ class _Reader:
     def _take(self, source: Source, misfits: Sequence[shape.Misfit]) -> None:
         """Complain of what is wrong with a file, and take its other rows."""
         for misfit in misfits:
-            self._complain(source, misfit.id, misfit.path, *misfit.values, key=misfit.at_key)
+            self._complain(
+                source, f"catalog-{misfit.kind}", misfit.path, *misfit.values, key=misfit.at_key
+            )
         broken = {misfit.path[:2] for misfit in misfits}
         for section, rows in source.data.items():
             if (section,) in broken:
@@ -91,7 +93,9 @@ class _Reader:
     def _refuse_whole(self, source: Source, misfits: Sequence[shape.Misfit]) -> None:
         """Complain of the first hundred faults of a file and use nothing of it."""
         for misfit in misfits[:MOST_OF_A_KIND]:
-            self._complain(source, misfit.id, misfit.path, *misfit.values, key=misfit.at_key)
+            self._complain(
+                source, f"catalog-{misfit.kind}", misfit.path, *misfit.values, key=misfit.at_key
+            )
         self._complain(source, "catalog-more", misfits[MOST_OF_A_KIND].path, MOST_OF_A_KIND)
 
     def _is_welcome(self, source: Source, section: str, id: str, row: Mapping[str, Any]) -> bool:
@@ -155,7 +159,7 @@ class _Reader:
         pointer = ROOT
         for step in steps:
             pointer = pointer / step
-        self.findings.append(finding(id, _locate(source, steps, key=key), pointer, *values))
+        self.findings.append(finding(id, locate(source, steps, key=key), pointer, *values))
 
 
 def _references(row: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
@@ -166,7 +170,8 @@ def _references(row: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
             yield ("mig", key), name
 
 
-def _locate(source: Source, steps: Steps, *, key: bool) -> Location:
+def locate(source: Source, steps: Steps, *, key: bool) -> Location:
+    """Return where a place of a file is, or its key."""
     places = source.places
     if not steps:
         return places.of_root()

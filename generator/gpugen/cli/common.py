@@ -44,7 +44,9 @@ def open_workspace(root: Path | None) -> Workspace:
     """Open the repository at ``--root`` or around the current folder."""
     if root is not None and not (root / INVENTORIES).is_dir():
         raise UsageError(f"{root} has no folder {INVENTORIES}/")
-    return Workspace(root.resolve() if root else find_root(Path.cwd()))
+    workspace = Workspace(root.resolve() if root else find_root(Path.cwd()))
+    workspace.settings()  # which may require another gpugen
+    return workspace
 
 
 def spec_paths(workspace: Workspace, arguments: Sequence[str]) -> list[Path]:
@@ -123,9 +125,9 @@ def print_findings(
     from gpugen.report import render_findings
 
     text = render_findings(
-        outcomes,
+        [o._replace(findings=workspace.weighed(o.findings)) for o in outcomes],
         output,
-        extra=[*workspace.catalog.findings(), *extra],
+        extra=[*_of_repository(workspace), *workspace.weighed(extra)],
         ending=ending,
         explained=_meaning,
         changes=changes,
@@ -149,8 +151,15 @@ def has_errors(
     extra: Sequence[Finding] = (),
 ) -> bool:
     """Tell whether any finding stops the run; with ``strict`` warnings do, too."""
-    findings = [f for o in outcomes for f in o.findings] + workspace.catalog.findings()
-    return any(strict or f.severity is Severity.ERROR for f in (*findings, *extra))
+    findings = workspace.weighed([*(f for o in outcomes for f in o.findings), *extra])
+    findings += _of_repository(workspace)
+    return any((strict or f.severity is Severity.ERROR) and not f.suppressed for f in findings)
+
+
+def _of_repository(workspace: Workspace) -> list[Finding]:
+    """Return what is wrong with the repository's catalogue and with its gpugen.yaml."""
+    settings = workspace.settings()
+    return workspace.weighed(workspace.catalog.findings()) + (settings.findings if settings else [])
 
 
 def compare_fleet(outcomes: Sequence[Outcome], workspace: Workspace) -> None:

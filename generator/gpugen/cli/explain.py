@@ -16,6 +16,7 @@ from gpugen.cli.fields import Field, facts, fields, flow
 from gpugen.errors import ExitCode, UsageError
 from gpugen.load import Document, Origin
 from gpugen.model.finding import ROOT, Pointer
+from gpugen.report import settings
 from gpugen.report.explanations import findings
 from gpugen.text.credentials import masked, masked_lines
 from gpugen.workspace import Workspace
@@ -33,9 +34,12 @@ def command(subject: str, path: str | None, root: Path | None) -> int:
     gpugen explain pools.mig.layout          a field: type, default, example
     gpugen explain lab pools.notebooks.mig   a value: where it comes from, what it overrides
     gpugen explain lab                       everything a cluster states, with its layers
+    gpugen explain gpugen.yaml               the keys of a repository's own settings
     """
     if path is not None:
         _explain_value(open_workspace(root), subject, path)
+    elif subject == settings.FILE:
+        _explain_settings()
     elif not _explain_finding(subject) and not _explain_field(subject):
         workspace = open_workspace(root)
         if subject not in workspace.clusters():
@@ -52,6 +56,17 @@ def _unknown_subject(subject: str, clusters: Sequence[str]) -> UsageError:
         f"no finding, field or cluster {subject!r}",
         f"did you mean {' or '.join(near)}?" if near else "for example: gpugen explain pools.gpu",
     )
+
+
+def _explain_settings() -> None:
+    """Print the keys of gpugen.yaml."""
+    rules = settings.schema()
+    entry = rules["properties"]["findings"]["items"]["properties"]
+    click.echo(f"{settings.FILE}\n\n{rules['description']}\n")
+    keys = rules["properties"] | {f"findings[].{key}": rule for key, rule in entry.items()}
+    width = max(map(len, keys))
+    for key, rule in keys.items():
+        click.echo(f"  {key:<{width}}  {rule['description']}")
 
 
 def _explain_finding(id: str) -> bool:

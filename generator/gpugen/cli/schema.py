@@ -9,13 +9,18 @@ from typing import Any
 import click
 
 from gpugen.errors import ExitCode, GpugenError, UsageError
+from gpugen.report import settings
 
 
 def editor_schema() -> str:
     """Return the schema for editors: the root with the options of every component, as text."""
     from gpugen.validate import combined_schema
 
-    return json.dumps(_without_words(combined_schema()), indent=2, ensure_ascii=False) + "\n"
+    return _text(combined_schema())
+
+
+def _text(schema: dict[str, Any]) -> str:
+    return json.dumps(_without_words(schema), indent=2, ensure_ascii=False) + "\n"
 
 
 def _without_words(schema: Any) -> Any:
@@ -29,6 +34,13 @@ def _without_words(schema: Any) -> Any:
 
 @click.command("schema")
 @click.option(
+    "--of",
+    type=click.Choice(["spec", "repository"]),
+    default="spec",
+    show_default=True,
+    help="A cluster's spec, or gpugen.yaml of a repository.",
+)
+@click.option(
     "--write",
     "target",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -37,9 +49,9 @@ def _without_words(schema: Any) -> Any:
 @click.option(
     "--check", is_flag=True, help="Write nothing; exit 3 if the file of --write is out of date."
 )
-def command(target: Path | None, check: bool) -> int:
+def command(of: str, target: Path | None, check: bool) -> int:
     """Print the JSON Schema with which editors complete and validate specs."""
-    text = editor_schema()
+    text = editor_schema() if of == "spec" else _text(settings.schema())
     if check and target is None:
         raise UsageError("--check needs a file", "give it with --write")
     if target is None:

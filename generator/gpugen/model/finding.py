@@ -57,6 +57,7 @@ class Finding(NamedTuple):
     at_key: bool = False
     tags: tuple[str, ...] = ()
     location: Location | None = None
+    suppressed: str = ""  # why the repository switched it off
 
 
 class Row(NamedTuple):
@@ -71,6 +72,7 @@ class Row(NamedTuple):
     message: str
     hint: str
     tags: tuple[str, ...]
+    suppressed: str = ""  # why the repository switched it off
 
 
 class Changed(NamedTuple):

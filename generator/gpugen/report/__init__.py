@@ -91,7 +91,10 @@ def _row(finding: Finding, path: Path, locator: Locator | None, secret: str) -> 
         for text in (finding.message, finding.hint)
     )
     where = printable(masked_pointer(finding.at))
-    return Row(name, line, column, finding.id, where, finding.severity, message, hint, finding.tags)
+    return Row(
+        *(name, line, column, finding.id, where, finding.severity, message, hint, finding.tags),
+        suppressed=printable(masked(finding.suppressed)),
+    )
 
 
 def _near(path: str) -> str:
@@ -116,7 +119,7 @@ def _text(found: list[Row], ending: str, is_coloured: bool) -> str:
     if not found:
         return ""
     lines: list[str] = []
-    for row, left_out in _at_most_shown(found):
+    for row, left_out in _at_most_shown([row for row in found if not row.suppressed]):
         if row is None:
             lines.append(left_out)
             continue
@@ -147,17 +150,19 @@ def _at_most_shown(found: list[Row]) -> Iterator[tuple[Row | None, str]]:
 
 
 def _summary(found: list[Row]) -> str:
-    counts = Counter(row.severity for row in found)
-    return ", ".join(
+    counts = Counter(row.severity for row in found if not row.suppressed)
+    parts = [
         f"{counts[severity]} {severity}{'s' * (counts[severity] != 1)}"
         for severity in (Severity.ERROR, Severity.WARNING)
         if counts[severity]
-    )
+    ]
+    off = sum(1 for row in found if row.suppressed)
+    return ", ".join([*parts, *([f"{off} switched off in gpugen.yaml"] if off else [])])
 
 
 def _json(found: list[Row], changes: Sequence[Changed] | None = None) -> str:
     """Return a document by schemas/findings.schema.json."""
-    counts = Counter(row.severity for row in found)
+    counts = Counter(row.severity for row in found if not row.suppressed)
     rows = [change._asdict() | {"path": _near(change.path)} for change in changes or ()]
     return dumped(
         {
@@ -175,6 +180,7 @@ def _json(found: list[Row], changes: Sequence[Changed] | None = None) -> str:
                     "message": row.message,
                     "hint": row.hint,
                     "tags": list(row.tags),
+                    "suppressed": row.suppressed,
                 }
                 for row in found
             ],
@@ -186,7 +192,7 @@ def _json(found: list[Row], changes: Sequence[Changed] | None = None) -> str:
 def _github(found: list[Row]) -> str:
     """Return workflow commands, which GitHub shows beside the lines of a pull request."""
     lines = []
-    for row, left_out in _at_most_shown(found):
+    for row, left_out in _at_most_shown([row for row in found if not row.suppressed]):
         if row is None:
             lines.append(f"::notice::{_data(left_out)}")
             continue

@@ -8,11 +8,16 @@ from typing import NamedTuple
 from gpugen import checks
 from gpugen.checks import fleet
 from gpugen.model.finding import Severity
+from gpugen.report import settings
 
-WARNINGS = fleet.WARNINGS | {  # of the stages; their other findings are errors
-    *("output-without-spec", "output-foreign", "folder-without-spec"),
-    *("host-without-spec", "pool-without-spec", "role-without-spec"),
-}
+WARNINGS = (
+    fleet.WARNINGS
+    | settings.WARNINGS
+    | {  # of the stages; their other findings are errors
+        *("output-without-spec", "output-foreign", "folder-without-spec"),
+        *("host-without-spec", "pool-without-spec", "role-without-spec"),
+    }
+)
 _OF_NAMES = {
     "unknown-release": "The catalogue has no such release, which is a set of component versions.",
     "unknown-distribution": "The catalogue has no such Kubernetes distribution.",
@@ -113,4 +118,15 @@ def of_stages() -> dict[str, str]:
     from gpugen.catalog.words import FAULTS
 
     of_rows = {name: words.why for name, words in FAULTS.items()}
-    return dict(sorted({**load.why(), **validate.WHY, **of_rows, **_OF_NAMES, **fleet.WHY}.items()))
+    return dict(
+        sorted(
+            {
+                **load.why(),
+                **validate.WHY,
+                **of_rows,
+                **_OF_NAMES,
+                **fleet.WHY,
+                **settings.WHY,
+            }.items()
+        )
+    )

@@ -47,6 +47,7 @@ def _result(row: Row, rule: int) -> dict[str, Any]:
     }
     if row.pointer:
         place["logicalLocations"] = [{"fullyQualifiedName": row.pointer}]
+    reasons = [{"kind": "external", "status": "accepted", "justification": row.suppressed}]
     return {
         "ruleId": row.id,
         "ruleIndex": rule,
@@ -54,6 +55,7 @@ def _result(row: Row, rule: int) -> dict[str, Any]:
         "message": {"text": f"{row.message}. Hint: {row.hint}"},
         "locations": [place],
         "properties": {"tags": list(row.tags)},
+        **({"suppressions": reasons} if row.suppressed else {}),
     }
 
 

@@ -277,4 +277,4 @@ def test_a_row_names_no_program_or_place_of_its_own(at: str) -> None:
         inner[last] = value
         data = {"distributions": {"k3s": {**row, "override": True}}}
         assert not native.is_valid(data), value
-        assert shape._explained(data), value
+        assert shape._explained(data, shape.schema()), value

@@ -98,6 +98,7 @@ def test_json_keeps_its_schema(judged: Judged) -> None:
         "message": "pool 'a100' combines",
         "hint": "use time-slicing",
         "tags": ["GG-3"],
+        "suppressed": "",
     }
     described = schema["properties"]["findings"]["items"]
     assert (
