@@ -10,8 +10,7 @@ import pytest
 
 from gpugen.assemble import assemble
 from gpugen.catalog import Catalog
-from gpugen.components.scheduling.guardrails.agent_rights import agents
-from gpugen.components.scheduling.guardrails.agents import NAME, agent_policy
+from gpugen.components.scheduling.guardrails.agents import NAME, agent_policy, agents
 from gpugen.model.spec import ClusterSpec
 from support.guarded import opened
 from support.lab.cluster.api import STRICT, Answer, Api, Object
@@ -66,7 +65,7 @@ class Door:
         self._applied = agent_policy(spec, refuses=refuses)
         for item in self._applied:
             self.api.apply(item)
-        for agent in agents(spec):
+        for agent in agents():
             if agent.account:
                 self._account(agent.account)
         wait_until("judging", lambda: NAME in self.told(foreign("probe")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from typing import Any
 
@@ -9,9 +10,7 @@ import pytest
 
 from gpugen.assemble import assemble
 from gpugen.components import options_schema
-from gpugen.components.scheduling.guardrails import cel, contribute
-from gpugen.components.scheduling.guardrails.facts import NAMED_RESOURCES, facts_of
-from gpugen.components.scheduling.guardrails.rules import advice, certain
+from gpugen.components.scheduling.guardrails import cel, contribute, facts, rows
 from gpugen.kube.conform import difference
 from gpugen.model.assembly import Wave
 from gpugen.model.spec import ClusterSpec
@@ -102,17 +101,21 @@ def test_a_pod_is_given_what_the_spec_has() -> None:
         found = objects(spec, NAME).get(DEFAULTS)
         return json.dumps(found["spec"]["mutations"]) if found else ""
 
-    tainted = pool(taints=[TAINT])
-    everything = mutations(spec_of(tainted))
+    everything = mutations(spec_of(pool()))
     assert all(path in everything for path in ("runtimeClassName", "tolerations"))
     assert "schedulerName" not in everything
-    assert "tolerations" not in mutations(cluster())
-    assert "tolerations" not in mutations(spec_of(tainted, toleratedTaints=["other"]))
-    without = mutations(cluster(components={"runtime-class": False}))
-    assert without == ""
-    assert mutations(cluster(deviceListStrategy=["cdi-cri"])) == ""
+    assert mutations(spec_of(pool(taints=[TAINT]))) == everything
+    without = {"toleratedTaints": []}
+    assert "tolerations" not in mutations(spec_of(**without))
     default = {"containerToolkit": {"version": "1.20.0", "defaultRuntime": True}}
-    assert mutations(cluster(pool(host=default))) == ""
+    for spec in (
+        cluster(components={"runtime-class": False}),
+        cluster(deviceListStrategy=["cdi-cri"]),
+        cluster(pool(host=default)),
+    ):
+        assert "runtimeClassName" not in mutations(spec)
+    nothing = cluster(components={"runtime-class": False, NAME: without})
+    assert mutations(nothing) == ""
     k3s = cluster(distribution="k3s")
     assert "runtimeClassName" in mutations(k3s)  # which brings the class itself
 
@@ -168,57 +171,62 @@ def test_no_scheduler_is_named(more: dict[str, Any]) -> None:
     assert NAMING not in objects(spec, NAME)
 
 
-def test_only_taints_that_keep_pods_away_are_tolerated() -> None:
+def table(policy: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the rows of a variable, by pool; these literals of CEL are literals of Python, too."""
+    found: dict[str, Any] = ast.literal_eval(variables(policy)[name])
+    return found
+
+
+def test_only_taints_that_keep_pods_away_are_facts() -> None:
     wish = {"key": "nvidia.com/gpu", "effect": "PreferNoSchedule"}
-    found = objects(cluster(pool(taints=[wish])), NAME)
-    assert "tolerations" not in json.dumps(found[DEFAULTS])
-    assert "untolerated-taint" not in rule_ids(found[REQUESTS])
+    found = objects(cluster(pool(taints=[wish, TAINT | {"effect": "NoExecute"}])), NAME)
+    for name in (REQUESTS, DEFAULTS):
+        (row,) = table(found[name], "taints").values()
+        assert row == [["nvidia.com/gpu", "", "NoExecute"]]
 
 
 def test_facts_are_those_of_the_algebra() -> None:
     spec = spec_of(pool("cut", **MIXED), pool("t4", "t4", 2, labels={"lab.example/a": "b"}))
-    facts = facts_of(spec, spec.options[NAME])
-    assert [dict(p.units) for p in facts.pools] == [p.prediction.capacity for p in spec.pools]
-    assert facts.pools[0].single == facts.pools[0].instances == ("nvidia.com/mig-1g.5gb.shared",)
-    assert facts.pools[1].labels == {
-        "gpugen/pool": "t4",
-        "lab.example/a": "b",
-        "nvidia.com/gpu.product": "Tesla-T4",
-    }
-    assert facts.instead == {
-        "nvidia.com/gpu.shared": "nvidia.com/gpu",
-        "nvidia.com/mig-1g.5gb": "nvidia.com/mig-1g.5gb.shared",
-    }
+    policy = objects(spec, NAME)[REQUESTS]
+    assert table(policy, "units") == {p.name: p.prediction.capacity for p in spec.pools}
+    assert table(policy, "single") == {"cut": ["nvidia.com/mig-1g.5gb.shared"], "t4": []}
+    assert table(objects(spec, NAME)[ADVICE], "instances") == table(policy, "single")
+    labels = {"lab.example/a": "b", "nvidia.com/gpu.product": "Tesla-T4"}
+    assert table(policy, "labels")["t4"] == labels
+    shared = "nvidia.com/mig-1g.5gb.shared"
+    instead = {"nvidia.com/gpu.shared": "nvidia.com/gpu", "nvidia.com/mig-1g.5gb": shared}
+    assert table(policy, "instead")["cut"] == instead
 
 
-def test_a_label_is_judged_only_where_a_component_sets_it() -> None:
+def test_what_something_else_advertises_is_no_fact() -> None:
+    spec = spec_of(pool("a"), pool("cut", **MIXED), otherResources=["nvidia.com/gpu"])
+    policy = objects(spec, NAME)[REQUESTS]
+    assert table(policy, "units") == {"cut": {"nvidia.com/mig-1g.5gb.shared": 28}}
+    assert variables(policy)["others"] == "[\n'nvidia.com/gpu',\n]"
+
+
+def test_a_label_is_a_fact_only_where_a_component_sets_it() -> None:
     spec = cluster(components={"gpu-feature-discovery": False, NAME: {}})
-    (facts,) = facts_of(spec, spec.options[NAME]).pools
-    assert facts.labels == {"gpugen/pool": "a"}
+    assert table(objects(spec, NAME)[REQUESTS], "labels") == {"a": {}}
 
 
-def test_requests_for_several_shares_fail_where_the_plugin_fails_them() -> None:
-    for sharing, is_refused in (
+def test_a_container_gets_one_share_where_the_plugin_gives_one() -> None:
+    for sharing, is_single in (
         ({"mode": "time-slicing"}, True),
         ({"mode": "time-slicing", "failRequestsGreaterThanOne": False}, False),
         ({"mode": "mps"}, True),
     ):
         spec = cluster(pool(sharing={**sharing, "resources": {"nvidia.com/gpu": 4}}))
         found = objects(spec, NAME)
-        assert ("more-than-one-share" in rule_ids(found[REQUESTS])) is is_refused
-        assert "several-shares" in rule_ids(found[ADVICE])
+        assert table(found[REQUESTS], "single") == {"a": ["nvidia.com/gpu"] if is_single else []}
+        assert table(found[ADVICE], "shares") == {"a": ["nvidia.com/gpu"]}
 
 
 def test_every_rule_can_be_left_out_and_no_other() -> None:
-    spec = cluster(
-        pool("cut", **MIXED, taints=[TAINT]), kubernetes={"version": "1.35", "distribution": "k3s"}
-    )
-    facts = facts_of(spec, spec.options[NAME])
-    rules = [*certain(facts), *advice(facts, idle_scheduler="x", needs_runtime_class=True)]
     schema = options_schema(NAME)
     assert schema is not None
     names = schema["properties"]["withoutRules"]["items"]["enum"]
-    assert sorted(rule.id for rule in rules) == sorted(names)
+    assert [rule.id for rule in rows.rules()] == names
     without = cluster(pool(), components={NAME: {"withoutRules": names}})
     assert {k.partition("/")[0] for k in objects(without, NAME)} == {
         "MutatingAdmissionPolicy",
@@ -226,35 +234,29 @@ def test_every_rule_can_be_left_out_and_no_other() -> None:
     }
 
 
+def test_every_rule_has_examples_and_a_fact_that_is_known() -> None:
+    known = facts.holding(spec_of(), spec_of().options[NAME])
+    known |= {"mainScheduler", "idleScheduler", "runtimeClassMissing"}
+    examples = {row["id"]: row["examples"] for row in rows.read("rules")}
+    for rule in rows.rules():
+        assert rule.where in known
+        assert examples[rule.id] or rule.id == "template-taint"
+    assert {row.where for row in rows.mutations()} <= known
+
+
 def test_only_the_variables_that_rules_need_are_there() -> None:
     found = objects(cluster(), NAME)
-    assert {"shares", "foreign"} & set(variables(found[REQUESTS])) == set()
-    assert "taints" not in variables(found[REQUESTS])  # the pool has none
+    assert {"shares", "foreign", "due"} & set(variables(found[REQUESTS])) == set()
+    assert {"labels", "single"} & set(variables(found[DEFAULTS])) == set()
 
 
-def test_a_new_pool_adds_rows_and_changes_none() -> None:
-    one = variables(objects(cluster(pool("a")), NAME)[REQUESTS])["units"].splitlines()
-    two = variables(objects(cluster(pool("a"), pool("b")), NAME)[REQUESTS])["units"].splitlines()
-    assert two == [one[0], one[1] + ",", "  'b': {'nvidia.com/gpu': 4}", one[2]]
-
-
-def test_what_is_said_has_an_end() -> None:
-    """Warnings have room for 4096 characters together."""
-    profiles = ["1g.5gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"]
-    pools = [
-        pool(
-            f"pool-{n:02d}",
-            mig={"strategy": "mixed", "layout": [{"gpus": "all", "profiles": {p: 1}}]},
-        )
-        for n, p in enumerate(profiles * 8)
-    ]
-    spec = cluster(*pools)
-    facts = facts_of(spec, spec.options[NAME])
-    assert len(facts.names) < NAMED_RESOURCES
-    assert facts.where("nvidia.com/mig-1g.5gb") == (
-        "4 per node in pools pool-00, pool-05, pool-10, pool-15, pool-20, pool-25, 2 more"
-    )
-    assert len(facts.overview) < 800
+def test_a_new_pool_adds_lines_and_changes_none() -> None:
+    one = objects(cluster(pool("a")), NAME)[REQUESTS]
+    two = objects(cluster(pool("a"), pool("b")), NAME)[REQUESTS]
+    for name, text in variables(one).items():
+        after = iter(variables(two)[name].splitlines())
+        assert all(line in after for line in text.splitlines())
+    assert one["spec"]["validations"] == two["spec"]["validations"]
 
 
 @pytest.mark.parametrize(
@@ -265,6 +267,7 @@ def test_what_is_said_has_an_end() -> None:
         (8, "8"),
         (["a", "b"], "['a', 'b']"),
         ({"a": {"b": 1}, "c": {}}, "{'a': {'b': 1}, 'c': {}}"),
+        ({"a": True, "b": False}, "{'a': true, 'b': false}"),
         ([], "[]"),
     ],
 )
@@ -283,20 +286,20 @@ def test_all_stands_in_the_last_wave_once_and_conforms() -> None:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "toolkit", "words"),
+    ("strategy", "toolkit", "fact"),
     [
-        (["envvar"], True, "a container sets"),
-        (["volume-mounts"], True, "a privileged container sets"),
-        (["volume-mounts"], False, "a container that is privileged, or asks for no GPU, sets"),
-        (["cdi-cri"], True, "Remove it, or the runtime class,"),
-        (["cdi-cri", "envvar"], True, "Remove it, or the runtime class,"),
+        (["envvar"], True, (False, False, False)),
+        (["volume-mounts"], True, (False, True, True)),
+        (["volume-mounts"], False, (False, True, False)),
+        (["cdi-cri"], True, (True, False, False)),
+        (["cdi-cri", "envvar"], True, (True, False, False)),
     ],
 )
-def test_the_rule_about_the_variable_follows_the_strategy(
-    strategy: list[str], toolkit: bool, words: str
+def test_the_fact_about_the_variable_follows_the_strategy(
+    strategy: list[str], toolkit: bool, fact: tuple[bool, ...]
 ) -> None:
     on = {} if toolkit else {"container-toolkit": False}
     spec = cluster(deviceListStrategy=strategy, components=on)
-    rules = objects(spec, NAME)[REQUESTS]["spec"]["validations"]
-    (rule,) = (r for r in rules if r["message"].startswith("[visible-devices]"))
-    assert words in rule["messageExpression"]
+    names = ("needsClass", "needsPrivileges", "isRefused")
+    expected = cel.literal(dict(zip(names, fact, strict=True)))
+    assert variables(objects(spec, NAME)[REQUESTS])["variable"] == expected

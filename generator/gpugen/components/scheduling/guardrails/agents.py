@@ -1,179 +1,134 @@
 """The policy over the agents' namespace: only agents of this release, with no more than they need.
 
 Their namespace is at the Pod Security level ``privileged``, so whoever may make a pod there is root
-on the nodes. The policy knows pods by their name label and then holds them to that agent's rights:
+on the nodes. The policy knows pods by their name label and then admits what that agent may be:
 image, command, account, paths of the host, privileges. Ephemeral containers are for none of them.
 Source: kubernetes v1.36.3, admissionregistration.k8s.io/v1.
 """
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
-from gpugen import kube
-from gpugen.components.scheduling.guardrails import agent_rights, cel
-from gpugen.components.scheduling.guardrails.agent_rights import AgentRights
+from gpugen.catalog import reading
+from gpugen.components.scheduling.guardrails import cel, policy, rows
 from gpugen.model.assembly import KubeObject
 from gpugen.model.spec import ClusterSpec
 
 NAME = "gpugen-agent-pods"
-VERSION = "admissionregistration.k8s.io/v1"
-_CONTAINERS = cel.containers("object.spec")
-_PROBES = ("liveness", "readiness", "startup")
-_SECURITY = "c.?securityContext"
-_MINE = "[variables.agent]"
+
+
+class AgentRights(NamedTuple):
+    """A row of agent_rights.yaml: the most that the pods of one agent have."""
+
+    name: str
+    image: str
+    commands: tuple[str, ...]
+    environment: tuple[str, ...]
+    anyVersion: bool = False  # noqa: N815 as in the row
+    paths: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
+    privileged: bool = False
+    capabilities: tuple[str, ...] = ()
+    spaces: tuple[str, ...] = ()
+    account: str = ""
+    secrets: bool = False
+
+
+@cache
+def agents() -> tuple[AgentRights, ...]:
+    """Return the rights of every agent."""
+    return tuple(AgentRights(name, **row) for name, row in rows.read("agent_rights").items())
 
 
 def agent_policy(spec: ClusterSpec, *, refuses: bool) -> list[KubeObject]:
     """Return the policy and its binding to the agents' namespace."""
-    rights = agent_rights.agents(spec)
-    policy = {
-        "failurePolicy": "Fail" if refuses else "Ignore",
-        "matchConstraints": {
-            "matchPolicy": "Equivalent",
-            "resourceRules": [
-                _rule(["CREATE", "UPDATE"], "pods"),
-                _rule(["UPDATE"], "pods/ephemeralcontainers"),
-            ],
-        },
-        # Labels and finalisers of pods that were there before may change.
-        "matchConditions": [
-            {
-                "name": "new-or-changed",
-                "expression": "request.operation == 'CREATE' || object.spec != oldObject.spec",
-            }
-        ],
-        "variables": _variables(spec, rights),
-        "validations": [
-            {"expression": expression, "messageExpression": words, "message": plain}
-            for expression, words, plain in _rules(spec)
-        ],
-    }
-    binding = {
-        "policyName": NAME,
-        "validationActions": ["Deny"] if refuses else ["Warn", "Audit"],
-        "matchResources": {
-            "matchPolicy": "Equivalent",
-            "namespaceSelector": {
-                "matchLabels": {"kubernetes.io/metadata.name": spec.namespaces.agents}
-            },
-        },
-    }
-    kind = "ValidatingAdmissionPolicy"
-    return [
-        {"apiVersion": VERSION, "kind": kind, "metadata": kube.metadata(NAME), "spec": policy},
+    content = rows.read("agents")
+    facts = _facts(spec) | content["variables"]
+    validations = [
         {
-            "apiVersion": VERSION,
-            "kind": f"{kind}Binding",
-            "metadata": kube.metadata(NAME),
-            "spec": binding,
-        },
+            "expression": row["expression"],
+            "messageExpression": row["message"],
+            "message": row["summary"],
+        }
+        for row in content["rules"]
     ]
+    resources = [
+        policy.watched("", "v1", ["CREATE", "UPDATE"], "pods"),
+        policy.watched("", "v1", ["UPDATE"], "pods/ephemeralcontainers"),
+    ]
+    selector = {"matchLabels": {policy.BY_NAME: spec.namespaces.agents}}
+    return policy.validating(
+        NAME,
+        resources,
+        rows.named(content["conditions"].items()),
+        rows.named(facts.items()),
+        validations,
+        selector,
+        refuses=refuses,
+    )
 
 
-def _rule(operations: list[str], resource: str) -> dict[str, Any]:
+def _facts(spec: ClusterSpec) -> dict[str, str]:
+    """Return the tables that say what each agent may be, and for whom."""
+    kubelet = spec.kubernetes.distribution.kubelet_root
+    rights = agents()
+
+    def table(field: Callable[[AgentRights], cel.Row]) -> str:
+        return cel.table({each.name: field(each) for each in rights})
+
+    def on_host(paths: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(posixpath.join(kubelet, path) for path in paths)
+
     return {
-        "apiGroups": [""],
-        "apiVersions": ["v1"],
-        "operations": operations,
-        "resources": [resource],
-    }
-
-
-def _variables(spec: ClusterSpec, rights: tuple[AgentRights, ...]) -> list[dict[str, str]]:
-    """Return the pod's agent, and the tables that say what each may be."""
-
-    def table(field: Callable[[AgentRights], cel.Data]) -> str:
-        rows: Mapping[str, cel.Data] = {each.name: field(each) for each in rights}
-        return cel.table(rows)
-
-    label = f"object.metadata.?labels.orValue({{}})[?{cel.literal(kube.NAME_LABEL)}].orValue('')"
-    texts = {
-        "label": label,
-        "images": table(lambda a: agent_rights.images(spec, a.image)),
+        "namespace": cel.literal(spec.namespaces.agents),
+        "release": cel.literal(spec.release.id),
+        "agents": cel.listing([each.name for each in rights]),
+        "images": table(lambda a: images(spec, a)),
         "commands": table(lambda a: a.commands),
         "environment": table(lambda a: a.environment),
         "accounts": table(lambda a: (a.account, "default") if a.account else ("default",)),
-        "paths": table(lambda a: (*a.paths, *a.seen)),
-        "seen": table(lambda a: a.seen),
+        "paths": table(lambda a: on_host((*a.paths, *a.seen))),
+        "seen": table(lambda a: on_host(tuple(a.seen))),
         "kinds": table(_volumes),
-        "privileged": cel.literal([each.name for each in rights if each.is_privileged]),
+        "privileged": cel.listing([each.name for each in rights if each.privileged]),
         "capabilities": table(lambda a: a.capabilities),
         "spaces": table(lambda a: a.spaces),
-        "agent": f"variables.label in {cel.literal([a.name for a in rights])}"
-        " ? variables.label : ''",
-        "containers": _CONTAINERS,
-        "volumes": "object.spec.?volumes.orValue([])",
     }
-    return [{"name": name, "expression": text} for name, text in texts.items()]
 
 
 def _volumes(agent: AgentRights) -> tuple[str, ...]:
     usual = ("configMap", "emptyDir", "hostPath", "projected")
-    return (*usual, "secret") if agent.may_read_secrets else usual
+    return (*usual, "secret") if agent.secrets else usual
 
 
-def _rules(spec: ClusterSpec) -> list[tuple[str, str, str]]:
-    """Return each rule: what must hold, its message as an expression, and a plain one."""
-    told = f"namespace {spec.namespaces.agents} is for the agents of gpugen"
-    # Each rule but the first holds where there is no agent, so that one fault has one message.
-    known = "variables.agent == '' || "
-    everyone = f"{known}variables.containers.all(c, {{}})"
-    tests = {
-        "image": everyone.format(
-            f"variables.images{_MINE}.exists(p, c.?image.orValue('').matches(p))"
-        ),
-        "command": everyone.format(
-            f"(c.?command.orValue([]) + c.?args.orValue([])).join(' ') in variables.commands{_MINE}"
-            " && !has(c.lifecycle)"
-            + "".join(f" && !c.?{kind}Probe.?exec.hasValue()" for kind in _PROBES)
-        ),
-        "environment": everyone.format(
-            "c.?envFrom.orValue([]).size() == 0 && c.?env.orValue([]).all(e, e.name in"
-            f" variables.environment{_MINE})"
-        ),
-        "service account": f"{known}object.spec.?serviceAccountName.orValue('default') in"
-        f" variables.accounts{_MINE}",
-        "volume": f"{known}variables.volumes.all(v,"
-        f" has(v.hostPath) ? v.hostPath.path in variables.paths{_MINE}"
-        " : "
-        + " || ".join(
-            f"(has(v.{kind}) && '{kind}' in variables.kinds{_MINE})"
-            for kind in ("configMap", "emptyDir", "projected", "secret")
-        )
-        + ")",
-        "writable path of the host": f"{known}variables.volumes.all(v, !has(v.hostPath)"
-        f" || !(v.hostPath.path in variables.seen{_MINE}) || variables.containers.all(c,"
-        " c.?volumeMounts.orValue([]).all(m, m.name != v.name || m.?readOnly.orValue(false))))",
-        "privileged container": everyone.format(
-            f"!{_SECURITY}.?privileged.orValue(false) || variables.agent in variables.privileged"
-        ),
-        "capability": everyone.format(
-            f"{_SECURITY}.?capabilities.?add.orValue([]).all(a, a in variables.capabilities{_MINE})"
-        ),
-        "namespace of the host": f"{known}"
-        + " && ".join(
-            f"(!object.spec.?{space}.orValue(false) || '{space}' in variables.spaces{_MINE})"
-            for space in ("hostIPC", "hostNetwork", "hostPID")
-        ),
-        "ephemeral container": "object.spec.?ephemeralContainers.orValue([]).size() == 0",
-    }
-    first = (
-        "variables.agent != ''",
-        f"{cel.literal(f'{told}; this pod is none, by its label {kube.NAME_LABEL}: ')}"
-        " + (variables.label == '' ? 'it has no such label' : variables.label)",
-        f"{told}; this pod is none",
+def images(spec: ClusterSpec, agent: AgentRights) -> tuple[str, ...]:
+    """Return the images that an agent may have, as regular expressions of the whole name.
+
+    From the stated registry or one that is being left. Tags of this release and of those before
+    it, so that a roll-out to it may end; any version where a spec may choose one; any digest.
+    """
+    host, _, path = spec.release.images[agent.image].repository.partition("/")
+    registries = (spec.images.registry or host, *spec.images.previous_registries)
+    tags = "v[0-9.]+" if agent.anyVersion else "|".join(map(_exact, _tags(spec, agent.image)))
+    return tuple(
+        f"^{_exact(registry)}/{_exact(path)}:({tags})(@sha256:[0-9a-f]{{64}})?$"
+        for registry in dict.fromkeys(registries)
     )
-    return [
-        first,
-        *(
-            (
-                test,
-                f"{cel.literal(f'{told}; this pod has another {what} than release ')}"
-                f" + {cel.literal(spec.release.id)} + ' gives ' + variables.label",
-                f"{told}; this pod has another {what} than theirs",
-            )
-            for what, test in tests.items()
-        ),
-    ]
+
+
+def _tags(spec: ClusterSpec, component: str) -> list[str]:
+    earlier = (each for each in reading.shipped_ids("releases") if each < spec.release.id)
+    releases: tuple[Mapping[str, Any], ...] = tuple(
+        reading.shipped("releases", each) or {"images": {}} for each in earlier
+    )
+    tags = {row["images"].get(component, {}).get("tag", "") for row in releases}
+    return sorted({*tags, spec.release.images[component].tag} - {""})
+
+
+def _exact(text: str) -> str:
+    """Return text as a regular expression that matches it alone; names hold no other marks."""
+    return text.replace(".", "[.]")

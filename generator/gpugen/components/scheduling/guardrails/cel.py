@@ -1,9 +1,4 @@
-"""CEL text: literals of plain data, and the expressions that every policy shares.
-
-Only what Kubernetes 1.32 knows is used: an API server compiles for the minor before its own, so
-that is what 1.33 takes. No lists of mixed types, no ``sort`` or ``flatten``.
-Source: kubernetes v1.36.3, apiserver/pkg/cel/environment/base.go.
-"""
+"""Plain data as literals of CEL."""
 
 from __future__ import annotations
 
@@ -11,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 Data: TypeAlias = "str | int | Sequence[Data] | Mapping[str, Data]"
-
-LIMITS = "c.?resources.?limits.orValue({})"
-IS_SOME = "string(c.resources.limits[n]) != '0'"  # charts ask for 0 where they mean none
+Row: TypeAlias = "Sequence[Data] | Mapping[str, Data]"
 
 
 def literal(value: Data) -> str:
@@ -21,6 +14,8 @@ def literal(value: Data) -> str:
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, int):
         return str(value)
     if isinstance(value, Mapping):
@@ -28,42 +23,22 @@ def literal(value: Data) -> str:
     return "[" + ", ".join(map(literal, value)) + "]"
 
 
-def table(rows: Mapping[str, Data]) -> str:
-    """Return a mapping as a CEL literal with one row a line, for readable differences."""
-    lines = (f"  {literal(key)}: {literal(value)}" for key, value in rows.items())
-    return "{\n" + ",\n".join(lines) + "\n}"
+def listing(values: Sequence[Data]) -> str:
+    """Return a list with one value a line, each ended by a comma."""
+    return "[\n" + "".join(f"{literal(value)},\n" for value in values) + "]"
 
 
-def containers(pod: str) -> str:
-    """Return the containers of a pod, those included that run before the others."""
-    return f"({pod}.containers + {pod}.?initContainers.orValue([]))"
+def table(rows: Mapping[str, Row]) -> str:
+    """Return a mapping of mappings or lists with one of their entries a line.
 
-
-def units(name: str) -> str:
-    """Return how many units of a resource each of the containers ``c`` of a list asks for.
-
-    A quantity that is not whole counts as none: Kubernetes itself refuses it.
+    What opens and ends a row stands on lines of its own, and every line ends in a comma: so there
+    is a line that did not change between changes of two rows, and git merges them.
     """
-    return (
-        f".filter(c, {name} in {LIMITS})"
-        f".map(c, quantity(string(c.resources.limits[{name}])))"
-        ".map(q, q.isInteger() ? q.asInteger() : 0)"
-    )
+    return "{\n" + "".join(f"{literal(key)}: {_row(row)},\n" for key, row in rows.items()) + "}"
 
 
-def is_gpu(name: str) -> str:
-    """Tell whether the device plugin, or its forerunner, could advertise a resource."""
-    return (
-        f"({name} in ['nvidia.com/gpu', 'nvidia.com/gpu.shared', 'alpha.kubernetes.io/nvidia-gpu']"
-        f" || {name}.startsWith('nvidia.com/mig-'))"
-    )
-
-
-def is_tolerated(taint: str, tolerations: str) -> str:
-    """Tell whether any toleration is one of the taint; comparisons of numbers count as one."""
-    return (
-        f"{tolerations}.exists(o, o.?key.orValue('') in ['', {taint}.key]"
-        f" && o.?effect.orValue('') in ['', {taint}.effect]"
-        f" && (!(o.?operator.orValue('') in ['', 'Equal'])"
-        f" || o.?value.orValue('') == {taint}.value))"
-    )
+def _row(row: Row) -> str:
+    if isinstance(row, Mapping):
+        lines = [f"  {literal(key)}: {literal(value)},\n" for key, value in row.items()]
+        return "{\n" + "".join(lines) + "}"
+    return "[\n" + "".join(f"  {literal(value)},\n" for value in row) + "]"

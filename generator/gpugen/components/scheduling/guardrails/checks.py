@@ -15,7 +15,6 @@ from gpugen.model.spec import ClusterSpec, NodePool
 
 AT = ROOT / "components" / NAME
 LONGEST = 100_000  # characters of one expression
-SPARE = 8  # an expression says the same of a pool less often than this
 
 
 @check("guardrails-not-completed", "GG-15", severity=Severity.WARNING, component=NAME)
@@ -83,7 +82,7 @@ def too_large(spec: ClusterSpec) -> Iterator[Problem]:
     not fit. Source: cel-go, default of ParserExpressionSizeLimit; observed with kube-apiserver
     1.36.3.
     """
-    if sum(map(_roughly, spec.pools)) * SPARE < LONGEST:
+    if sum(map(_roughly, spec.pools)) < LONGEST:
         return  # far below, as nearly always: not worth building the policies twice
     objects = [placed.object for placed in contribute(spec, spec.own(Guardrails)).objects]
     longest = max(map(_longest, objects), default=0)
