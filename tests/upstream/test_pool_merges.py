@@ -99,6 +99,7 @@ def merged(folder: Path, base: str, ours: str, theirs: str) -> str | None:
     return done.stdout if done.returncode == 0 else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("theirs", CHANGES, ids=lambda c: c.__name__.strip("_"))
 @pytest.mark.parametrize("ours", CHANGES, ids=lambda c: c.__name__.strip("_"))

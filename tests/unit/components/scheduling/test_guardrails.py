@@ -193,9 +193,11 @@ def test_facts_are_those_of_the_algebra() -> None:
     assert table(objects(spec, NAME)[ADVICE], "instances") == table(policy, "single")
     labels = {"lab.example/a": "b", "nvidia.com/gpu.product": "Tesla-T4"}
     assert table(policy, "labels")["t4"] == labels
-    shared = "nvidia.com/mig-1g.5gb.shared"
-    instead = {"nvidia.com/gpu.shared": "nvidia.com/gpu", "nvidia.com/mig-1g.5gb": shared}
-    assert table(policy, "instead")["cut"] == instead
+    assert table(policy, "instead") == {"cut": {}, "t4": {}}
+    layout = [{"gpus": "all", "profiles": {"1g.5gb": 7}}]
+    single = spec_of(pool("all", mig={"strategy": "single", "layout": layout}))
+    meant = {"nvidia.com/mig-1g.5gb": "nvidia.com/gpu"}
+    assert table(objects(single, NAME)[REQUESTS], "instead") == {"all": meant}
 
 
 def test_what_something_else_advertises_is_no_fact() -> None:

@@ -7,13 +7,12 @@ the product where the catalogue knows its one name and a component of ours sets 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from gpugen.checks.mig_names import LABEL_LIMIT
 from gpugen.components import options_schema
 from gpugen.components.scheduling.guardrails import cel
 from gpugen.gpu.mig import resource_name
-from gpugen.gpu.prediction import SHARED_SUFFIX
 from gpugen.kube import scheduling
 from gpugen.model.options import Guardrails, Scheduler
 from gpugen.model.prediction import ResourcePrediction
@@ -49,7 +48,7 @@ def texts(spec: ClusterSpec, options: Guardrails) -> dict[str, str]:
         "instances": resources(lambda _, r: bool(r.profile)),
         "labels": table(lambda pool: _labels(spec, pool)),
         "taints": table(_taints),
-        "instead": table(lambda pool: dict(sorted(_instead(_resources(pool, others))))),
+        "instead": table(lambda pool: _instead(_resources(pool, others))),
     }
 
 
@@ -144,12 +143,7 @@ def _taints(pool: NodePool) -> list[list[str]]:
     ]
 
 
-def _instead(resources: Iterable[ResourcePrediction]) -> Iterator[tuple[str, str]]:
-    """Pair names that a pool does not have with the name under which it advertises the same."""
-    names = [resource.name for resource in resources]
-    for resource in resources:
-        wrong = [resource.base, resource.base + SHARED_SUFFIX]
-        if resource.profile:
-            plain = resource_name(resource.profile)
-            wrong += [plain, plain + SHARED_SUFFIX]
-        yield from ((name, resource.name) for name in wrong if name not in names)
+def _instead(resources: Iterable[ResourcePrediction]) -> dict[str, str]:
+    """Return the names that instances have under another strategy, with those that they have."""
+    named = ((resource_name(r.profile), r) for r in resources if r.profile)
+    return {plain: r.name for plain, r in named if plain != r.base}
