@@ -118,4 +118,4 @@ def _namespaces(spec: ClusterSpec, options: Guardrails) -> dict[str, Any]:
     return {"matchExpressions": [expression]}
 
 
-COMPONENT = Component(contribute)
+COMPONENT = Component(contribute, Guardrails)

@@ -84,7 +84,7 @@ def _facts(spec: ClusterSpec) -> dict[str, str]:
         return tuple(posixpath.join(kubelet, path) for path in paths)
 
     return {
-        "namespace": cel.literal(spec.namespaces.agents),
+        "home": cel.literal(spec.namespaces.agents),
         "release": cel.literal(spec.release.id),
         "agents": cel.listing([each.name for each in rights]),
         "images": table(lambda a: images(spec, a)),
