@@ -47,9 +47,15 @@ def blocks(name: str, language: str = "") -> list[Block]:
     ]
 
 
-def named_blocks(name: str) -> dict[str, str]:
+def section(name: str, heading: str) -> str:
+    """Return what stands below a heading of a page, up to the next one."""
+    return text_of(name).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def named_blocks(name: str, heading: str = "") -> dict[str, str]:
     """Return the blocks that a line introduces which opens with a path, by that path."""
-    return {match[1]: match[2] for match in _NAMED.finditer(text_of(name))}
+    text = section(name, heading) if heading else text_of(name)
+    return {match[1]: match[2] for match in _NAMED.finditer(text)}
 
 
 def prose(name: str) -> str:

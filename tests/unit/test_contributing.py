@@ -1,132 +1,168 @@
-"""CONTRIBUTING.md's component works in a copy of the package: a folder, and a line in a table."""
+"""The recipes of CONTRIBUTING.md work as they stand there, each in a copy of the package."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from gpugen.model.finding import Pointer
-from support.documents import ROOT, named_blocks
-from support.specs import MINIMAL
+from support.documents import ROOT, section
+from support.recipes import PAGE, Copy, followed
 
-PAGE = "CONTRIBUTING.md"
-COMPONENT = "generator/gpugen/components/devices/gpu_quota"
-TABLE = "generator/gpugen/components/stacks.py"
-FOLDERS = ("generator", "keys", "roles", "schemas")
+QUOTA = "generator/gpugen/components/devices/gpu_quota"
+STACKS = "generator/gpugen/components/stacks.py"
 
 
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of what the package consists of, a key, and the example."""
-    folder = tmp_path_factory.mktemp("copy")
-    for name in FOLDERS:
-        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
-    for path, text in named_blocks(PAGE).items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(_with_line(text) if path == TABLE else text, "utf-8")
-    return folder
-
-
-def _with_line(line: str) -> str:
-    """Return the table of stacks with one more line."""
-    before, mark, after = (ROOT / TABLE).read_text("utf-8").partition('    "gpu-tuning":')
-    return before + line + mark + after
-
-
-def gpugen(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the copy's command line in the copy."""
-    return subprocess.run(
-        [sys.executable, "-m", "gpugen", *arguments],
-        cwd=copy,
-        env={**os.environ, "PYTHONPATH": str(copy / "generator"), "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
-def put(copy: Path, changes: dict[str, object]) -> None:
-    """Make the minimal spec with these values the copy's only cluster."""
-    data = yaml.safe_load(MINIMAL.read_text("utf-8"))
-    for pointer, value in changes.items():
-        (key,) = Pointer(pointer).parts
-        data[key] = value
-    spec = copy / "inventories" / "minimal" / "cluster.yaml"
-    spec.parent.mkdir(parents=True, exist_ok=True)
-    spec.write_text(json.dumps(data), "utf-8")
+def component(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    return followed("Add a component", tmp_path_factory.mktemp("component"))
 
 
 @pytest.fixture(scope="module")
-def case() -> dict[str, object]:
-    text = (ROOT / PAGE).read_text("utf-8").partition("quota-unknown-resource.yaml`:")[2]
-    shown = text.partition("```yaml\n")[2].partition("```")[0]
-    loaded: dict[str, object] = yaml.safe_load(shown)
+def field(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    return followed("Add a field to the spec", tmp_path_factory.mktemp("field"))
+
+
+@pytest.fixture(scope="module")
+def role(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    return followed("Add a role", tmp_path_factory.mktemp("role"))
+
+
+@pytest.fixture(scope="module")
+def distribution(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    return followed("Add a distribution", tmp_path_factory.mktemp("distribution"))
+
+
+@pytest.mark.parametrize("recipe", ["component", "field", "role"])
+def test_its_code_keeps_the_rules_of_the_house(recipe: str, request: pytest.FixtureRequest) -> None:
+    request.getfixturevalue(recipe).keeps_the_rules()
+
+
+def case() -> dict[str, Any]:
+    """Return the case of the check that the component has."""
+    text = section(PAGE, "Add a component").partition("quota-unknown-resource.yaml`:")[2]
+    loaded: dict[str, Any] = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])
     return loaded
 
 
-def test_it_touches_one_folder_and_the_table(copy: Path) -> None:
-    ours = {path.parent.as_posix() for path in map(Path, named_blocks(PAGE)) if path != Path(TABLE)}
-    assert ours == {COMPONENT}
-    assert named_blocks(PAGE)[TABLE].count("\n") == 1
-    assert "gpu-quota" not in (copy / "schemas/cluster.schema.json").read_text("utf-8")
+def test_a_component_touches_one_folder_and_the_table(component: Copy) -> None:
+    assert {path.rpartition("/")[0] for path in component.new} == {QUOTA}
+    assert sorted({*component.touched} - {*component.new}) == [STACKS]
+    assert "gpu-quota" not in (component.root / "schemas/cluster.schema.json").read_text("utf-8")
 
 
-def test_it_is_found_and_explained(copy: Path) -> None:
-    answer = gpugen(copy, "explain", "components.gpu-quota.namespaces")
+def test_a_component_is_found_and_explained(component: Copy) -> None:
+    answer = component.gpugen("explain", "components.gpu-quota.namespaces")
     assert answer.returncode == 0, answer.stderr
     assert "Units by namespace and resource" in answer.stdout
-    assert gpugen(copy, "explain", "quota-unknown-resource").returncode == 0
-    schema = json.loads(gpugen(copy, "schema").stdout)
+    assert component.gpugen("explain", "quota-unknown-resource").returncode == 0
+    schema = json.loads(component.gpugen("schema").stdout)
     assert "gpu-quota" in schema["properties"]["components"]["properties"]
 
 
-def test_it_renders_in_its_wave(copy: Path, case: dict[str, dict[str, object]]) -> None:
-    put(copy, case["good"])
-    answer = gpugen(copy, "render", "--verify")
-    assert answer.returncode == 0, answer.stderr
-    folder = copy / "out/minimal/kustomize/10-devices/cluster"
-    (file,) = folder.glob("*gpu-quota*")
-    quota = yaml.safe_load(file.read_text("utf-8"))
+def test_a_component_renders_in_its_wave(component: Copy) -> None:
+    component.put(case()["good"])
+    listed = component.rendered("kustomize/10-devices/cluster/kustomization.yaml")["resources"]
+    (file,) = (name for name in listed if "gpu-quota" in name)
+    quota = component.rendered(f"kustomize/10-devices/cluster/{file}")
     assert quota["metadata"]["namespace"] == "team-a"
     assert quota["spec"] == {"hard": {"requests.nvidia.com/gpu": "8"}}
-    listed = yaml.safe_load((folder / "kustomization.yaml").read_text("utf-8"))["resources"]
-    assert file.name in listed
 
 
-def test_it_is_off_unless_named(copy: Path) -> None:
-    put(copy, {})
-    assert gpugen(copy, "render", "--out", "plain").returncode == 0
-    assert not list(copy.glob("plain/**/*gpu-quota*"))
+def test_a_component_is_off_unless_named(component: Copy) -> None:
+    component.put({})
+    assert component.gpugen("render", "--out", "plain").returncode == 0
+    assert not list(component.root.glob("plain/**/*gpu-quota*"))
 
 
-def test_its_schema_and_check_judge(copy: Path, case: dict[str, dict[str, object]]) -> None:
-    put(copy, case["bad"])
-    (found,) = json.loads(gpugen(copy, "validate", "-o", "json").stdout)["findings"]
-    assert (found["id"], found["pointer"]) == ("quota-unknown-resource", case["at"])
-    put(copy, {"/components": {"gpu-quota": {"namespace": "team-a"}}})
-    answer = gpugen(copy, "validate")
+def test_a_components_schema_and_check_find_mistakes(component: Copy) -> None:
+    component.put(case()["bad"])
+    (found,) = json.loads(component.gpugen("validate", "-o", "json").stdout)["findings"]
+    assert (found["id"], found["pointer"]) == ("quota-unknown-resource", case()["at"])
+    component.put({"/components": {"gpu-quota": {"namespace": "team-a"}}})
+    answer = component.gpugen("validate")
     assert answer.returncode == 1
     assert "schema-unknown-key" in answer.stderr
     assert "did you mean 'namespaces'?" in answer.stderr
 
 
-def test_it_keeps_the_rules_of_the_house(copy: Path) -> None:
-    config = f"--config={ROOT / 'pyproject.toml'}"
-    for words in (["check"], ["format", "--check"]):
-        answer = subprocess.run(
-            [Path(sys.executable).parent / "ruff", *words, "--no-cache", config, COMPONENT, TABLE],
-            cwd=copy,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert answer.returncode == 0, answer.stdout + answer.stderr
+def test_a_field_reaches_the_hosts(field: Copy) -> None:
+    field.put({"/drain": {"gracePeriodSeconds": 30}})
+    assert (
+        field.rendered("ansible/inventory/group_vars/all.yml")["gpu_node_drain_grace_period"] == 30
+    )
+    assert (
+        "--grace-period"
+        in (field.root / "out/minimal/ansible/roles/gpu_node/vars/main/hold.yml").read_text()
+    )
+    field.put({})
+    assert (
+        field.rendered("ansible/inventory/group_vars/all.yml")["gpu_node_drain_grace_period"] == -1
+    )
+
+
+def test_a_field_is_checked_and_explained_by_its_schema(field: Copy) -> None:
+    field.put({"/drain": {"gracePeriodSeconds": -2}})
+    (found,) = json.loads(field.gpugen("validate", "-o", "json").stdout)["findings"]
+    assert found["pointer"] == "/drain/gracePeriodSeconds"
+    answer = field.gpugen("explain", "drain.gracePeriodSeconds")
+    assert "How long a pod may take to end" in answer.stdout
+    assert "gracePeriodSeconds" in field.gpugen("schema").stdout
+
+
+def test_a_field_has_an_effect(field: Copy) -> None:
+    """By this repository's test, of the copy's package."""
+    file = ROOT / "tests" / "properties" / "test_every_key.py"
+    answer = field.run("pytest", "-q", "-n", "0", "-p", "no:cacheprovider", file, "-k", "gracePer")
+    assert answer.returncode == 0, answer.stdout
+    assert "1 passed" in answer.stdout
+
+
+def test_a_role_is_run_where_its_row_says(role: Copy) -> None:
+    role.put({"/components": {"motd": {}}})
+    plays = role.rendered("ansible/site.yml")
+    tasks = [task["name"] for task in plays[1]["tasks"] if "name" in task]
+    own = tasks.index("Run gpu_motd")
+    assert tasks.index("Run nvidia_container_toolkit") < own < tasks.index("Run gpu_node")
+    for file, name in (("verify", "Verify gpu_motd"), ("remove", "Remove gpu_motd")):
+        text = (role.root / f"out/minimal/ansible/{file}.yml").read_text("utf-8")
+        assert name in text
+    variables = role.rendered("ansible/inventory/group_vars/pool_a100.yml")
+    assert variables["gpu_motd_text"] == "GPUs: 4 x a100-sxm4-40gb"
+    assert "| `gpu_motd` | a line for who logs in |" in (
+        role.root / "out/minimal/ansible/README.md"
+    ).read_text("utf-8")
+
+
+def test_ansible_takes_the_role(role: Copy) -> None:
+    role.put({"/components": {"motd": {}}})
+    assert role.gpugen("render").returncode == 0
+    folder = role.root / "out/minimal/ansible"
+    answer = role.run(
+        "ansible", "playbook", "--syntax-check", "-i", folder / "inventory", folder / "site.yml"
+    )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_without_its_component_a_role_is_left_out(role: Copy) -> None:
+    role.put({})
+    assert role.gpugen("render").returncode == 0
+    assert not (role.root / "out/minimal/ansible/roles/gpu_motd").exists()
+
+
+def test_a_distribution_is_one_file(distribution: Copy) -> None:
+    assert distribution.touched == ["generator/gpugen/catalog/data/distributions/lab-kube.yaml"]
+    listed = distribution.gpugen("catalog", "distributions").stdout
+    assert "lab-kube" in listed
+
+
+def test_a_distribution_is_rendered_for(distribution: Copy) -> None:
+    distribution.put({"/kubernetes/distribution": "lab-kube"})
+    variables = distribution.rendered("ansible/inventory/group_vars/all.yml")
+    assert variables["gpu_node_kubelet_root"] == "/srv/kubelet"
+    plugin = distribution.rendered("kustomize/10-devices/a100/daemonset-device-plugin.yaml")
+    volumes = plugin["spec"]["template"]["spec"]["volumes"]
+    paths = [volume.get("hostPath", {}).get("path", "") for volume in volumes]
+    assert "/srv/kubelet/device-plugins" in paths

@@ -29,7 +29,15 @@ PATH = re.compile(
     r"(?:tests|docs|generator|schemas|roles|inventories|components|render|\.ci)/[\w./-]*"
 )
 OURS = "generator/gpugen"
-EXAMPLES = ("quota", "golden", "inventories/small/", "inventories/prod/")
+EXAMPLES = (
+    "gpu_motd",
+    "motd",
+    "lab-kube",
+    "quota",
+    "golden",
+    "inventories/small/",
+    "inventories/prod/",
+)
 
 
 def anchor(heading: str) -> str:

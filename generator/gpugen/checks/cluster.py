@@ -41,7 +41,7 @@ def not_rendered(row: Distribution) -> Iterator[Problem]:
         yield Problem(
             at=ROOT / "kubernetes" / "distribution",
             message=f"gpugen does not render for {row.id!r} yet: {row.reason}",
-            hint="use kubeadm, k3s, rke2 or k0s; see 'gpugen catalog distributions'",
+            hint="'gpugen catalog distributions' lists the supported ones",
         )
 
 

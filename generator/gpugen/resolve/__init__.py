@@ -21,7 +21,7 @@ from gpugen.model.catalog import DriverBranch, GpuModel
 from gpugen.model.driver import Driver, DriverMethod
 from gpugen.model.finding import MOST_OF_A_KIND, ROOT, Finding, Pointer
 from gpugen.model.platform import Distribution
-from gpugen.model.spec import ClusterSpec, HostSettings, Kubernetes, Namespaces, NodePool, Taint
+from gpugen.model.spec import ClusterSpec, HostSettings, Kubernetes, NodePool, Taint
 from gpugen.model.stated import Stated
 from gpugen.resolve import hosts as host_lines
 from gpugen.resolve import translation
@@ -84,13 +84,11 @@ class _Resolver(NamedTuple):
             stack=data["stack"],
             options={},
             images=translation.images(data["images"]),
-            namespaces=Namespaces(**data["namespaces"]),
-            drain=translation.drain(data["drain"]),
-            rollout=translation.rollout(data["rollout"]),
             device_list_strategy=strategies,
             delivery=translation.delivery(data["delivery"], data["name"]),
             stated=Stated(self.stated),
             at=ROOT,
+            **translation.plain(data),
         )
         return spec._replace(options=_options(spec, data["components"]))
 
@@ -175,7 +173,6 @@ class _Resolver(NamedTuple):
             for key in sorted({*defaults, *own})
         }
         data = fill({"driver": {}, **merged}, schema["$defs"]["host"], schema)
-
         where = partial(place_of, Stated(self.stated), ROOT / "pools" / index)
         driver = self._driver(data["driver"], where, index)
         toolkits = data.get("containerToolkit", {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gpugen.components.defaults import read
 from gpugen.model.access import Access, Ssh
 from gpugen.model.catalog import DriverBranch
 from gpugen.model.driver import (
@@ -29,6 +30,7 @@ from gpugen.model.spec import (
     MigEntry,
     MigManager,
     MigStrategy,
+    Namespaces,
     Rollout,
     Sharing,
     SharingMode,
@@ -37,6 +39,12 @@ from gpugen.model.tuning import CudaToolkit, Tuning
 
 VENDOR = "vendor"  # means the vendor's own repositories
 WHOLE = {"baseURL", "keyFile", "fingerprint"}  # the keys of one repository for everything
+PLAIN: dict[str, Any] = {"namespaces": Namespaces, "drain": Drain, "rollout": Rollout}
+
+
+def plain(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts whose records have the keys of the spec, by field."""
+    return {name: read(kind, data[name]) for name, kind in PLAIN.items()}
 
 
 def access(data: Mapping[str, Any]) -> Access:
@@ -199,20 +207,6 @@ def images(data: Mapping[str, Any]) -> Images:
         at=ROOT / "images",
         previous_registries=tuple(data["previousRegistries"]),
     )
-
-
-def drain(data: Mapping[str, Any]) -> Drain:
-    """Return how plays drain a node."""
-    return Drain(
-        timeout=data["timeout"],
-        delete_empty_dir=data["deleteEmptyDir"],
-        ignore_pod_disruption_budgets=data["ignorePodDisruptionBudgets"],
-    )
-
-
-def rollout(data: Mapping[str, Any]) -> Rollout:
-    """Return how plays proceed through the hosts."""
-    return Rollout(tuple(data["serial"]), data["allowDisruption"])
 
 
 def delivery(data: Mapping[str, Any], cluster: str) -> Delivery:
