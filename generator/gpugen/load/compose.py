@@ -66,7 +66,7 @@ class Composer:
     @property
     def root_offset(self) -> int:
         """Where that begins."""
-        return self._document.offsets[0]
+        return self._document.offsets[0] if self._document.offsets else 0
 
     def compose(self, get_event: Callable[[], Any]) -> None:
         """Take all events; None ends them.
