@@ -7,6 +7,7 @@ What lies between scalars is structure: indicators, spaces and comments.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -15,34 +16,64 @@ from gpugen.text.spelling import shown
 Doubt: TypeAlias = tuple[Any, ...]  # the arguments of Faults.add
 
 _STRUCTURE = re.compile(r"#[^\n]*|[\[\]{}?\t]")
-_ANCHOR = re.compile(r"&[\w-]+(?:[ \n]|(?<=[ \n])#[^\n]*)+")
+_ANCHOR = re.compile(r"&[\w-]+(?:[ \n]+(?:#[^\n]*)?){1,1000}")
 _HEADER = re.compile(r"[|>][-+0-9]*(?: +#[^\n]*| *)(?:\n|\Z)")
 _BLANK = re.compile(r"\n* +(?=\n)")
 _TABBED = re.compile(r"\n* *(?=\t)")
-_COLON = re.compile(r"[ \n]*:[,\[\]{}]")
+_COLON = re.compile(r":[,\[\]{}]")
+_MARK = re.compile(r"[\t?]")
+_NAMES = {"\t": "spec-tab", "?": "spec-question-mark"}
 
 
 def doubts(text: str, spans: Sequence[tuple[int, int, str]]) -> Iterator[Doubt]:
     """Yield what readers take apart differently, as arguments of Faults.add.
 
-    spans: where scalars begin and end, and how they are quoted.
+    spans: where scalars begin and end, and how they are quoted; in order.
     """
+    if "\t" in text or "?" in text:
+        yield from _marks(text, spans)
+    ends = [end for _, end, _ in spans]
+    for colon in _COLON.finditer(text):
+        before = bisect_right(ends, colon.start()) - 1
+        if before >= 0 and not spans[before][2]:
+            yield from _glued(text, *spans[before][:2], colon.start())
+    for start, end, style in spans:
+        if style in ("|", ">"):
+            yield from _block(text, _after_anchor(text, start, end))
+
+
+def _marks(text: str, spans: Sequence[tuple[int, int, str]]) -> Iterator[Doubt]:
+    """Find tabs, and question marks in brackets, in unquoted text and between scalars."""
     level = at = 0
     for start, end, style in (*spans, (len(text), len(text), '"')):
+        begin = _after_anchor(text, start, end) if style else end
         for found in _STRUCTURE.finditer(text, at, start):
             mark = found.group()
             level += (mark in ("[", "{")) - (mark in ("]", "}"))
-            if mark == "\t":
-                yield ("spec-tab", found.start())
-            elif mark == "?" and level:
-                yield ("spec-question-mark", found.start())
-        anchor = _ANCHOR.match(text, start, end)
-        begin = anchor.end() if anchor else start
-        if style in ("|", ">"):
-            yield from _block(text, begin)
-        elif not style:
-            yield from _plain(text, begin, end, is_in_brackets=level > 0)
+            if mark == "\t" or (mark == "?" and level):
+                yield _NAMES[mark], found.start()
+        for found in _MARK.finditer(text, start, begin):
+            if found.group() == "\t" or level:
+                yield _NAMES[found.group()], found.start()
         at = end
+
+
+def _after_anchor(text: str, start: int, end: int) -> int:
+    anchor = _ANCHOR.match(text, start, end)
+    return anchor.end() if anchor else start
+
+
+def _glued(text: str, start: int, end: int, colon: int) -> Iterator[Doubt]:
+    """Find unquoted text in brackets that a colon without a space behind it makes a key."""
+    if not text[end:colon].strip(" \n"):
+        word, mark = text[_after_anchor(text, start, end) : end], text[colon + 1]
+        yield (
+            "spec-missing-space",
+            start,
+            shown(f"{word}:{mark}"),
+            shown(f"{word}: {mark}"),
+            "colon",
+        )
 
 
 def _block(text: str, start: int) -> Iterator[Doubt]:
@@ -53,23 +84,3 @@ def _block(text: str, start: int) -> Iterator[Doubt]:
         yield ("spec-blank-line", blank.end())
     elif tab := _TABBED.match(text, header.end()):
         yield ("spec-tab", tab.end())
-
-
-def _plain(text: str, start: int, end: int, *, is_in_brackets: bool) -> Iterator[Doubt]:
-    tab = text.find("\t", start, end)
-    if tab >= 0:
-        yield ("spec-tab", tab)
-    if not is_in_brackets:
-        return
-    question = text.find("?", start, end)
-    if question >= 0:
-        yield ("spec-question-mark", question)
-    if colon := _COLON.match(text, end):
-        word, mark = text[start:end], text[colon.end() - 1]
-        yield (
-            "spec-missing-space",
-            start,
-            shown(f"{word}:{mark}"),
-            shown(f"{word}: {mark}"),
-            "colon",
-        )
