@@ -41,11 +41,11 @@ def run(path: Path, workspace: Workspace) -> Outcome:
         return Outcome(path, None, None, findings)
     if foreign := _not_rendered(document.data, workspace):
         return Outcome(path, document, None, foreign)
-    readings, wrong = read(document.data, workspace.catalog)
+    readings, findings = read(document.data, workspace.catalog, findings)
     specs, readings, unknown = resolve_all(readings, workspace.source_name(path))
     keys, found = workspace.keys(path, specs)
     found += run_all(specs)
-    findings += wrong + unknown + [f for f in found if not readings.covers(f.at)]
+    findings += unknown + [f for f in found if not readings.covers(f.at)]
     return Outcome(path, document, None if readings.doubts else specs[0], findings, keys, specs)
 
 

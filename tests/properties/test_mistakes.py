@@ -138,6 +138,24 @@ def test_each_stage_reports_what_it_can_know(tmp_path: Path) -> None:
     }
 
 
+def test_an_unquoted_version_hides_nothing(tmp_path: Path) -> None:
+    """Values that YAML readers disagree about have their finding, and nothing else about them."""
+    data = changed({"/pools/0/gpu/model": "a1000", "/hostDefaults/dcgm": {"mode": "masked"}})
+    path = tmp_path / "spec.yaml"
+    text = yaml.safe_dump(data).replace("'1.36'", "1.36").replace("mode: masked", "mode: no")
+    path.write_text(text.replace("os: ubuntu-24.04", "os: 24.04"))
+    outcome = pipeline.run(path, Workspace(None))
+    assert {(f.id, str(f.at)) for f in outcome.findings} == {
+        ("spec-bare-float", "/kubernetes/version"),
+        ("spec-bare-float", "/hostDefaults/os"),
+        ("spec-ambiguous-scalar", "/hostDefaults/dcgm/mode"),
+        ("unknown-gpu-model", "/pools/0/gpu/model"),
+    }
+    (system,) = (f for f in outcome.findings if f.at == "/hostDefaults/os")
+    assert system.hint.startswith("did you mean ubuntu-24.04?")
+    assert outcome.spec is None
+
+
 def test_a_distribution_that_is_not_rendered_comes_alone(tmp_path: Path) -> None:
     data = changed({"/kubernetes/distribution": "openshift", "/pools/0/gpu/count": "4"})
     assert found(data, tmp_path) == {("distribution-not-supported", "/kubernetes/distribution")}

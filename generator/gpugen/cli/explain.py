@@ -108,8 +108,8 @@ def _explain_value(workspace: Workspace, cluster: str, path: str) -> None:
 
     (file,) = spec_paths(workspace, [cluster])
     boundary = workspace.root if workspace.root else file.parent
-    document, _ = load(file, boundary, workspace.reader)
-    if document is None:
+    document, unreadable = load(file, boundary, workspace.reader)
+    if document is None or unreadable:
         print_findings([pipeline.run(file, workspace)], workspace, "text")
         raise UsageError(f"{file} cannot be read", "see the findings above")
     pointer, field = _pointer(document.data, path)

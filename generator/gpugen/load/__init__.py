@@ -7,6 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gpugen.load.faults import MAX_FAULTS, OF_ONE_VALUE
 from gpugen.load.layers import OWN_KEYS, Reader, Stacking
 from gpugen.load.merging import Layered, below, merged, merged_rows
 from gpugen.load.source import Places, Source
@@ -103,14 +104,21 @@ def load(
     """Read a spec and the layers that it extends.
 
     boundary: the folder that no layer may lie outside of. reader: shared by specs of one run.
-    Raises GpugenError: a file cannot be read.
+    Returns a document as long as nothing but single values is wrong; the findings about these say
+    where in the spec they are. Raises GpugenError: a file cannot be read.
     """
     stacking = Stacking(reader or Reader(), boundary)
     stacking.add(path)
-    if stacking.findings:
+    is_local = all(finding.id in OF_ONE_VALUE for finding in stacking.findings)
+    if not (is_local and stacking.is_readable and len(stacking.findings) < MAX_FAULTS):
         return None, stacking.findings
     files = tuple(stacking.sources)
-    return Document(path, merged(_stack([(source, None) for source in files])), files), []
+    document = Document(path, merged(_stack([(source, None) for source in files])), files)
+    if stacking.findings:
+        from gpugen.load.doubtful import placed
+
+        return document, placed(document, stacking.findings)
+    return document, []
 
 
 @cache

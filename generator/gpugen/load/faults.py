@@ -12,6 +12,9 @@ MAX_EVENTS = 500_000  # of the parser: values, and the ends of collections
 MAX_SCALAR = 64 * 1024
 MAX_EXPANSION = 10  # values after following every alias, per value that is written
 MAX_FAULTS = 100
+OF_ONE_VALUE = frozenset(  # faults that leave the rest of a file what it is
+    {"spec-bare-float", "spec-ambiguous-scalar", "spec-long-integer"}
+)
 
 
 class StopReadingError(Exception):

@@ -53,6 +53,7 @@ class Stacking:
     def __init__(self, reader: Reader, boundary: Path) -> None:
         self.sources: list[Source] = []
         self.findings: list[Finding] = []
+        self.is_readable = True  # all files are, but for single values
         self._reader = reader
         self._boundary = boundary
         self._seen: set[Path] = set()
@@ -74,7 +75,8 @@ class Stacking:
             self.findings.append(fault("extends-too-large", start, MAX_BYTES >> 20))
             return
         self.findings += source.findings
-        if source.findings:
+        if not source.is_readable:
+            self.is_readable = False
             return
         if len(chain) > 1:
             self.findings += _layer_faults(source)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gpugen.errors import GpugenError
-from gpugen.load.faults import MAX_BYTES, Faults, Lines
+from gpugen.load.faults import MAX_BYTES, OF_ONE_VALUE, Faults, Lines
 from gpugen.load.reader import read
 from gpugen.load.text import decode
 from gpugen.model.finding import Location
@@ -44,7 +44,7 @@ class Places:
 
 
 class Source:
-    """A file that was read, with data if it has no findings. Nothing of it ever changes."""
+    """A file that was read, with data if it is readable. Nothing of it ever changes."""
 
     def __init__(self, path: Path, raw: bytes) -> None:
         self.path = path
@@ -58,12 +58,18 @@ class Source:
         if not faults.found:
             _refuse_root(self._read.root, faults)
         self.findings = faults.found
-        if not self.findings:
+        is_local = all(finding.id in OF_ONE_VALUE for finding in self.findings)
+        if is_local and not faults.is_full and isinstance(self._read.root, dict):
             self.data = self._read.root
+
+    @property
+    def is_readable(self) -> bool:
+        """Tell whether nothing is wrong with the file but single values."""
+        return bool(self.data)
 
     @cached_property
     def places(self) -> Places:
-        """The place of every value. Only without findings."""
+        """The place of every value. Only of a readable file."""
         read = self._read
         return Places(
             self.data, read.root_offset, read.offsets, Lines(self._text), self.path.as_posix()

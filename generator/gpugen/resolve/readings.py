@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.hosts.places import DEFAULTS
-from gpugen.model.finding import Finding, Pointer
+from gpugen.model.finding import MOST_OF_A_KIND, ROOT, Finding, Pointer
 from gpugen.model.spec import ClusterSpec
 from gpugen.resolve import resolve
 from gpugen.validate.readings import Readings
@@ -29,6 +29,8 @@ def resolve_all(
     """
     results = [resolve(data, readings.catalog, source) for data in readings.sound()]
     unknown = [f for _, found in results[:1] for f in found if all(f in r[1] for r in results)]
+    if len(unknown) > MOST_OF_A_KIND:
+        return [], readings.with_doubts([ROOT]), unknown
     if unknown:
         readings = readings.with_doubts(_places(unknown))
         results = [resolve(data, readings.catalog, source) for data in readings.sound()]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from gpugen.catalog import Catalog
+from gpugen.catalog import Catalog, UnknownRow
 from gpugen.model.finding import Finding, Pointer
 from gpugen.validate import MAX_FINDINGS, validate
 from gpugen.validate.combined import combined_schema
@@ -73,10 +73,18 @@ class Readings(NamedTuple):
         return value_of(schema, steps, number, partial(_names, self.catalog))
 
 
-def read(data: dict[str, Any], catalog: Catalog) -> tuple[Readings, list[Finding]]:
-    """Return what a spec may mean, and what is wrong with its shape."""
-    found = validate(data)
-    readings = Readings(data, (), catalog).with_doubts(_doubts(data, found))
+def read(
+    data: dict[str, Any], catalog: Catalog, known: Sequence[Finding] = ()
+) -> tuple[Readings, list[Finding]]:
+    """Return what a spec may mean, and what is wrong with it so far.
+
+    known: what is wrong with single values of it already.
+    """
+    placed = [finding for finding in known if finding.at]  # others are overridden in a layer above
+    readings = Readings(data, (), catalog).with_doubts(_doubts(data, placed))
+    found = [_named(data, catalog, finding) for finding in known]
+    found += [f for f in validate(data) if not readings.covers(f.at)]
+    readings = readings.with_doubts(_doubts(data, found[len(known) :]))
     while any(readings.doubts) and next(readings.sound(), None) is None:
         rest = [f for f in validate(readings.reading(0)) if not readings.touches(f.at)]
         if rest and len(found) < MAX_FINDINGS:  # what the first ones hid
@@ -86,6 +94,21 @@ def read(data: dict[str, Any], catalog: Catalog) -> tuple[Readings, list[Finding
             outer = (Pointer(at.rpartition("/")[0]) for at in readings.doubts)
             readings = readings.with_doubts(outer)
     return readings, found
+
+
+def _named(data: Mapping[str, Any], catalog: Catalog, finding: Finding) -> Finding:
+    """Return a finding about a value whose hint names the system that may be meant by it."""
+    if finding.at.parts[-1:] != ("os",):
+        return finding
+    value: Any = data
+    for part in finding.at.parts:
+        value = value[int(part) if isinstance(value, list) else part]
+    try:
+        catalog.operating_system(value)
+    except UnknownRow as unknown:
+        hint = f"{unknown.meant} 'gpugen catalog {unknown.section}' lists them"
+        return finding._replace(hint=hint) if unknown.close else finding
+    return finding
 
 
 def _doubts(data: Mapping[str, Any], findings: Iterable[Finding]) -> Iterator[Pointer]:
@@ -99,6 +122,7 @@ def _doubts(data: Mapping[str, Any], findings: Iterable[Finding]) -> Iterator[Po
             continue
         at = finding.at
         if finding.id != "schema-missing-key":
+            yield at
             at = Pointer(at.rpartition("/")[0])
         yield from _keys_in_doubt(data, at)
 

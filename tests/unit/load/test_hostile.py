@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
+from gpugen.catalog import Catalog
 from gpugen.load import Document, load, why
 from gpugen.load.faults import Faults
 from gpugen.load.reader import MAX_REREAD, read
 from gpugen.load.text import decode
 from gpugen.model.finding import Finding
 from gpugen.report import Row, rows
-from gpugen.validate import WHY, validate
+from gpugen.validate import WHY
+from gpugen.validate.readings import read as validated
 from support import TESTS
 
 FOLDER = TESTS / "data" / "hostile"
@@ -64,7 +66,7 @@ def judge(folder: Path, raw: bytes) -> list[Row]:
     path.write_bytes(raw)
     document, findings = load(path, folder)
     if document is not None:
-        findings = findings + validate(document.data)
+        _, findings = validated(document.data, Catalog(), findings)
     return rows([Judged(path, document, findings)])
 
 

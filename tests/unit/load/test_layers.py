@@ -165,8 +165,7 @@ def test_history_ends_where_a_file_replaces_what_is_below(tmp_path: Path) -> Non
 
 def faults(root: Path, name: str = "cluster.yaml") -> list[str]:
     """Load a spec that is wrong; return what is said, as file:line:column id."""
-    document, findings = load(root / name, root)
-    assert document is None
+    _, findings = load(root / name, root)
     spoken = []
     for finding in findings:
         assert finding.location is not None
