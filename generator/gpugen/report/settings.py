@@ -154,7 +154,7 @@ class _Reader:
             meant = f"did you mean {close!r}? " if close else ""
             hint = f"{meant}docs/reference/checks.md lists them"
             self._note(
-                "settings-unknown-finding", f"no finding is called {id!r}", hint, (*at, "id")
+                "settings-unknown-finding", f"no finding is called {name!r}", hint, (*at, "id")
             )
         elif own is Severity.ERROR:
             message = f"{name} is an error, which {FILE} cannot lower"
