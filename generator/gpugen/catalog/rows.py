@@ -149,7 +149,6 @@ def gpu(id: str, row: Row, board_geometry: MigGeometry | None) -> GpuModel:
         mig_excluded_drivers=tuple(mig.get("excludedDrivers", ())),
         mig_min_vbios=mig.get("minVbios", ""),
         mig_needs=mig.get("needs", ""),
-        cloud=row.get("cloud", NOTHING),
         is_override="override" in row,
     )
 

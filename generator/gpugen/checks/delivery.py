@@ -23,7 +23,7 @@ def argocd_repository(spec: ClusterSpec) -> Iterator[Problem]:
 def flux_source(spec: ClusterSpec) -> Iterator[Problem]:
     """A Flux Kustomization reads from a source object, existing or rendered by gpugen."""
     delivery = spec.delivery
-    if delivery.engine == "flux" and not delivery.repo_url and "sourceRef" not in delivery.flux:
+    if delivery.engine == "flux" and not delivery.repo_url and delivery.flux.source_ref is None:
         yield Problem(
             at=delivery.at / "engine",
             message="the Flux Kustomizations have no source",
@@ -72,7 +72,7 @@ def without_effect(spec: ClusterSpec) -> Iterator[Problem]:
         "flux": {"engine", "repoURL", "revision", "path", "flux"},
         "none": {"engine"},
     }[engine]
-    if engine == "flux" and "sourceRef" in spec.delivery.flux:
+    if engine == "flux" and spec.delivery.flux.source_ref:
         used -= {"repoURL", "revision"}
     for key in stated:
         if key not in used:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
-
-from gpugen.model import NOTHING
+from typing import NamedTuple
 
 
 class MigProfile(NamedTuple):
@@ -85,7 +83,6 @@ class GpuModel(NamedTuple):
     mig_excluded_drivers: tuple[str, ...] = ()
     mig_min_vbios: str = ""
     mig_needs: str = ""  # e.g. display mode compute
-    cloud: Mapping[str, Any] = NOTHING
     is_override: bool = False  # the repository's own row, in place of ours
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from gpugen.model.access import Access, Ssh
     from gpugen.model.catalog import GpuModel
+    from gpugen.model.delivery import Delivery
     from gpugen.model.driver import Driver, Repositories
     from gpugen.model.finding import Pointer
     from gpugen.model.host_services import Dcgm, MigService
@@ -175,18 +176,6 @@ class Rollout(NamedTuple):
 
     serial: tuple[int | str, ...]  # hosts, or percent of them as "10%"; the last one repeats
     allow_disruption: bool
-
-
-class Delivery(NamedTuple):
-    """What Argo CD or Flux is pointed at."""
-
-    engine: str  # argocd, flux, none
-    repo_url: str
-    revision: str
-    path: str  # below the repository: the rendered kustomize folder or an overlay over it
-    argocd: Mapping[str, Any]
-    flux: Mapping[str, Any]
-    at: Pointer
 
 
 class ControlPlane(NamedTuple):

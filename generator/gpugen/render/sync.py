@@ -14,7 +14,8 @@ from typing import Any
 
 from gpugen.kube import metadata, scheduling
 from gpugen.model.assembly import KubeObject, Wave
-from gpugen.model.spec import ClusterSpec, Delivery
+from gpugen.model.delivery import Delivery, SourceRef
+from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
 from gpugen.render.sync_readme import readme
 from gpugen.render.yaml_files import yaml_file
@@ -110,7 +111,7 @@ def _application(spec: ClusterSpec) -> KubeObject:
     delivery = spec.delivery
     meta = metadata(
         _object_name(spec),
-        namespace=delivery.argocd["namespace"],
+        namespace=delivery.argocd.namespace,
         annotations={"argocd.argoproj.io/compare-options": "ServerSideDiff=true"},
     )
     info = [{"name": "Spec", "value": spec.source}]
@@ -121,13 +122,13 @@ def _application(spec: ClusterSpec) -> KubeObject:
         "kind": "Application",
         "metadata": meta,
         "spec": {
-            "project": delivery.argocd["project"],
+            "project": delivery.argocd.project,
             "source": {
                 "repoURL": delivery.repo_url,
                 "targetRevision": delivery.revision,
                 "path": delivery.path,
             },
-            "destination": dict(delivery.argocd.get("destination", OWN_CLUSTER)),
+            "destination": dict(delivery.argocd.destination or OWN_CLUSTER),
             "info": info,
             "syncPolicy": {
                 "automated": {"prune": True, "selfHeal": True},
@@ -143,8 +144,8 @@ def _application(spec: ClusterSpec) -> KubeObject:
 
 def _source_reference(spec: ClusterSpec) -> dict[str, str]:
     """Return the Flux source: the user's, or else ours for the repository that the spec names."""
-    ours = {"kind": _source_kind(spec.delivery), "name": _object_name(spec)}
-    return dict(spec.delivery.flux.get("sourceRef", ours))
+    own = spec.delivery.flux.source_ref
+    return (own or SourceRef(_source_kind(spec.delivery), _object_name(spec)))._asdict()
 
 
 def _source_kind(delivery: Delivery) -> str:
@@ -155,7 +156,7 @@ def _flux_objects(spec: ClusterSpec, waves: list[Wave]) -> dict[str, KubeObject]
     """Return the Flux objects by file name."""
     reference = _source_reference(spec)
     objects: dict[str, KubeObject] = {}
-    if "sourceRef" not in spec.delivery.flux:
+    if spec.delivery.flux.source_ref is None:
         objects["source"] = _flux_source(spec)
     for wave in waves:
         objects[str(wave)] = _flux_kustomization(spec, wave, reference, _before(wave, waves))
@@ -230,4 +231,4 @@ def _second_scheduler(spec: ClusterSpec) -> dict[str, str]:
 
 def _flux_metadata(spec: ClusterSpec, name: str) -> dict[str, Any]:
     notes = {"gpugen/description": spec.description} if spec.description else {}
-    return metadata(name, namespace=spec.delivery.flux["namespace"], annotations=notes)
+    return metadata(name, namespace=spec.delivery.flux.namespace, annotations=notes)

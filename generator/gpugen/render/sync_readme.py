@@ -105,13 +105,13 @@ def _of_engine(spec: ClusterSpec) -> str:
         return head + _ARGOCD.format(
             cluster=spec.name,
             path=delivery.path,
-            namespace=delivery.argocd["namespace"],
-            project=delivery.argocd["project"],
+            namespace=delivery.argocd.namespace,
+            project=delivery.argocd.project,
             order=_order(spec),
         )
-    if "sourceRef" in delivery.flux:
+    if delivery.flux.source_ref:
         source = _GIVEN_SOURCE.format(
-            name=delivery.flux["sourceRef"]["name"], namespace=delivery.flux["namespace"]
+            name=delivery.flux.source_ref.name, namespace=delivery.flux.namespace
         )
     else:
         source = _OWN_SOURCE.format(url=delivery.repo_url)

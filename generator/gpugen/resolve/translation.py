@@ -8,6 +8,7 @@ from typing import Any
 from gpugen.components.defaults import read
 from gpugen.model.access import Access, Ssh
 from gpugen.model.catalog import DriverBranch
+from gpugen.model.delivery import ArgoCd, Delivery, Flux, SourceRef
 from gpugen.model.driver import (
     Activation,
     Driver,
@@ -23,7 +24,6 @@ from gpugen.model.finding import ROOT, Pointer
 from gpugen.model.host_services import Dcgm, DcgmMode, MigService
 from gpugen.model.platform import Distribution
 from gpugen.model.spec import (
-    Delivery,
     Drain,
     Images,
     Mig,
@@ -211,12 +211,14 @@ def images(data: Mapping[str, Any]) -> Images:
 
 def delivery(data: Mapping[str, Any], cluster: str) -> Delivery:
     """Return the settings of the delivery engine."""
+    argocd, flux = data["argocd"], data["flux"]
+    source = flux.get("sourceRef")
     return Delivery(
         engine=data["engine"],
         repo_url=data.get("repoURL", ""),
         revision=data["revision"],
         path=data.get("path", f"out/{cluster}/kustomize"),
-        argocd=data["argocd"],
-        flux=data["flux"],
+        argocd=ArgoCd(argocd["namespace"], argocd["project"], argocd.get("destination", {})),
+        flux=Flux(flux["namespace"], SourceRef(source["kind"], source["name"]) if source else None),
         at=ROOT / "delivery",
     )

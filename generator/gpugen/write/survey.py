@@ -6,7 +6,6 @@ import errno
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -42,7 +41,6 @@ class Change(NamedTuple):
     kind: Kind
 
 
-@dataclass(slots=True)
 class Survey:
     """All differences of one folder, sorted into what a commit has to do about them.
 
@@ -51,16 +49,16 @@ class Survey:
     that no wanted file needs. stamps: of what is replaced or deleted.
     """
 
-    wanted: Mapping[str, bytes]
-    index: Index = _NO_INDEX
-    changes: list[Change] = field(default_factory=list)
-    refused: list[Change] = field(default_factory=list)
-    immovable: list[Change] = field(default_factory=list)
-    write: list[str] = field(default_factory=list)
-    delete: list[str] = field(default_factory=list)
-    spare_folders: list[str] = field(default_factory=list)
-    stamps: dict[str, Stamp] = field(default_factory=dict)
-    is_new: bool = True
+    def __init__(self, wanted: Mapping[str, bytes], index: Index = _NO_INDEX) -> None:
+        self.wanted, self.index = wanted, index
+        self.changes: list[Change] = []
+        self.refused: list[Change] = []
+        self.immovable: list[Change] = []
+        self.write: list[str] = []
+        self.delete: list[str] = []
+        self.spare_folders: list[str] = []
+        self.stamps: dict[str, Stamp] = {}
+        self.is_new = True
 
     def allow(self, paths: Collection[str]) -> None:
         """Take some files for ours after all."""
