@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from xml.etree import ElementTree
 
 import click
 import pytest
@@ -18,9 +17,9 @@ from gpugen.errors import ExitCode
 from gpugen.model.assembly import Wave
 from gpugen.validate import validate
 from gpugen.workspace import Workspace
-from support.documents import PAGES, ROOT, agrees, blocks, named_blocks, prose, text_of
+from support.commands import gpugen
+from support.documents import PAGES, ROOT, agrees, blocks, named_blocks, prose, steps, text_of
 from tools import reference
-from tools.pictures import PICTURES
 
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -117,30 +116,6 @@ def test_shown_commands_and_options_exist(name: str) -> None:
 def test_generated_pages_are_current(name: str) -> None:
     stale = text_of(f"docs/reference/{name}") != reference.page(name)
     assert not stale, "run: python tests/tools/reference.py"
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_pictures_are_current(name: str) -> None:
-    stale = text_of(f"docs/pictures/{name}") != PICTURES[name]()
-    assert not stale, "run: python tests/tools/reference.py"
-
-
-def test_pictures_are_drawn_and_shown() -> None:
-    """No picture without a script, none that no page shows, and each can be heard."""
-    shown = {
-        Path(target).name
-        for name in NAMES
-        for target in LINK.findall(prose(name))
-        if target.endswith(".svg")
-    }
-    files = {path.name for path in (ROOT / "docs/pictures").iterdir()}
-    assert files == set(PICTURES) == shown
-    for name in PICTURES:
-        root = ElementTree.fromstring(text_of(f"docs/pictures/{name}"))
-        names = [element.tag.rpartition("}")[2] for element in root]
-        assert names[:2] == ["title", "desc"]
-        assert not {"script", "image", "a", "foreignObject"} & set(names)
-        assert "prefers-color-scheme: dark" in text_of(f"docs/pictures/{name}")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -259,6 +234,28 @@ def test_the_tree_of_the_readme_is_what_comes_out(tmp_path: Path) -> None:
         assert any(there == path or there.startswith(f"{path}/") for there in tree), path
     folders = {path.partition("/")[0] for path in tree if "/" in path}
     assert folders == {path for path in paths if "/" not in path}
+
+
+def test_every_page_is_in_the_index() -> None:
+    targets = LINK.findall(text_of("docs/README.md"))
+    listed = {(ROOT / "docs" / target.partition("#")[0]).resolve() for target in targets}
+    assert {page for page in PAGES if page.is_relative_to(ROOT / "docs")} - listed == {
+        ROOT / "docs/README.md"
+    }
+
+
+def test_the_glossary_has_fifteen_terms_in_order() -> None:
+    terms = re.findall(r"^\*\*(.+?)\*\*: ", text_of("docs/glossary.md"), re.MULTILINE)
+    assert len(terms) == 15
+    assert terms == sorted(terms, key=str.casefold)
+
+
+def test_commands_about_mig_layouts_print_what_the_page_says() -> None:
+    for block in blocks("docs/specs/mig.md", "console"):
+        for step in steps(block):
+            answer = gpugen(*step.command.split()[1:])
+            assert answer.code == 0, answer.err
+            assert agrees(step.output, answer.out), f"{step.command}\n{answer.out}"
 
 
 def test_the_small_spec_is_complete() -> None:

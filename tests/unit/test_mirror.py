@@ -24,6 +24,7 @@ SUBJECTS = {  # files about what no single module does
     "test_documents": "the pages of this repository",
     "test_groups": "how tests are dealt out to workers",
     "test_mirror": "this",
+    "test_pictures": "the pictures of the pages",
     "catalog/test_captures": "rows beside what public captures showed",
     "catalog/test_release_features": "what hangs on a release, in all that is rendered",
     "checks/test_distribution_rules": "what a distribution changes or refuses",

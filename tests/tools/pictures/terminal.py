@@ -31,7 +31,7 @@ _KINDS = {"1": "strong", "2": "dim", "31": "bad", "32": "good", "33": "strong", 
 
 def draw() -> str:
     """Return the picture."""
-    lines = list(_lines())
+    lines = list(session())
     sheet = Sheet(
         int(40 + COLUMNS * SIGN),
         74 + LINE * len(lines),
@@ -49,7 +49,7 @@ def draw() -> str:
     return sheet.svg()
 
 
-def _lines() -> Iterator[list[tuple[str, str]]]:
+def session() -> Iterator[list[tuple[str, str]]]:
     """Run the session and yield its lines, each as pieces of text with their looks."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
