@@ -29,10 +29,12 @@ SUBJECTS = {  # files about what no single module does
     "catalog/test_release_features": "what hangs on a release, in all that is rendered",
     "checks/test_distribution_rules": "what a distribution changes or refuses",
     "checks/test_one_mistake": "one mistake is one finding, of all checks",
+    "components/test_options": "options of every component, as records",
     "load/test_bounded_work": "hostile files, from the reader to the findings",
     "load/test_hostile": "the corpus of hostile and mistaken files",
     "load/test_newer": "what is newer than the catalogue, in every stage",
     "render/test_control_plane": "the control plane, in inventory and plays",
+    "write/test_branches": "branches that meet in git",
     "write/test_forged_output": "what a pull request may do to committed output",
     "write/test_limits": "what the system refuses",
     "write/test_links": "links at any level",
@@ -42,8 +44,11 @@ SUBJECTS = {  # files about what no single module does
 ELSEWHERE = {  # modules without a file of their own: where they are tested
     "catalog/reading": "catalog/test_catalog and test_user: every row is read by it",
     "catalog/words": "catalog/test_user: each finding of a row",
+    "changes/inventories": "changes/test_departures: what hosts leave",
     "load/faults": "load/test_hostile: the corpus, with message and place",
     "load/source": "load/test_hostile and load/test_bounded_work",
+    "resolve/readings": "tests/properties/test_mistakes: two mistakes, each found",
+    "validate/readings": "tests/properties/test_mistakes: two mistakes, each found",
 }
 
 
