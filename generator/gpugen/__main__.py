@@ -1,7 +1,7 @@
-"""``python -m gpugen`` and the console script: run, and turn every end into an exit code.
+"""``python -m gpugen`` and the console script: run, and turn every outcome into an exit code.
 
-Whatever is imported is imported inside of ``main``, behind the handlers of signals: a signal while
-modules are loaded ends the process with the code that it has later, too.
+All imports are inside of ``main``, after the signal handlers, so that a signal during imports has
+the same exit code as later.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its exit code."""
     _leave_on_signals()
     from gpugen.cli import streams
 
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _leave_on_signals() -> None:
-    """End at once where a signal comes while nothing is at work; ignored ones stay ignored."""
+    """Exit at once on a signal while nothing is being written; ignored signals stay ignored."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _leave)

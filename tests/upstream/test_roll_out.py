@@ -154,7 +154,7 @@ def test_a_host_that_is_lost_in_its_turn_stops_the_roll_out(plays: Plays) -> Non
     assert run.code != 0
     assert run.after_judgement(FIRST)[-1] == "gpu_node release"
     assert {host: run.after_judgement(host) for host in BEHIND} == {host: [] for host in BEHIND}
-    assert f"{LOST} ceased to answer" in run.messages[BEHIND[0]]
+    assert f"{LOST} became unreachable" in run.messages[BEHIND[0]]
 
 
 def test_a_host_that_never_answered_holds_nobody_up(plays: Plays, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_who_skips_a_role_skips_neither_word_nor_drain(plays: Plays) -> None:
 def test_who_skips_a_role_still_reboots_for_another(plays: Plays) -> None:
     """DRV-16, DRV-18: here the host is the machine that the play runs on."""
     run = plays.run("--skip-tags", "gpu_prerequisites", nvidia_driver_reboot_due=True, **WORD)
-    assert "DRV-18: reboot due" in run.messages[FIRST]
+    assert "DRV-18: reboot required" in run.messages[FIRST]
 
 
 def test_who_only_judges_touches_nothing(plays: Plays) -> None:
@@ -240,7 +240,7 @@ def test_who_only_judges_touches_nothing(plays: Plays) -> None:
 def test_a_host_that_was_not_judged_is_not_touched(plays: Plays) -> None:
     run = plays.run("--skip-tags", "preflight", **DRIVER, **WORD)
     assert run.after_judgement(FIRST) == []
-    assert "not judged, so nobody" in run.messages[FIRST]
+    assert "not checked, so it is unknown" in run.messages[FIRST]
 
 
 def test_one_role_alone_is_removed_and_the_node_given_back(plays: Plays) -> None:

@@ -1,4 +1,4 @@
-"""Stage 5: ask every component what it adds, and merge it into one assembly."""
+"""Stage 5: collects what every component contributes, and merges it into one assembly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def assemble(spec: ClusterSpec) -> Assembly:
-    """Return what all components of the spec add up to, objects in order of their waves.
+    """Return the contributions of all components of the spec, objects in order of their waves.
 
     Raises ValueError: two components make one object, or set one label or variable differently.
     """

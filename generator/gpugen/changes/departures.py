@@ -24,7 +24,7 @@ _GO = "-e gpugen_remove=true"
 def roles(gone: Collection[str], place: str) -> Iterator[Finding]:
     """Yield the roles that the spec no longer uses: their changes remain on the hosts.
 
-    gone: paths that are deleted. place: the cluster's folder as people call it.
+    gone: paths that are deleted. place: the cluster's folder for messages.
     """
     names = [match["role"] for path in gone if (match := _ROLE.fullmatch(path))]
     if names:
@@ -40,7 +40,7 @@ def roles(gone: Collection[str], place: str) -> Iterator[Finding]:
 def hosts(contents: Sequence[bytes], spec: ClusterSpec, place: str) -> Iterator[Finding]:
     """Yield the hosts and pools of the previous inventory that are no longer in the spec.
 
-    contents: the inventory's files, hostile. A host that only moves to another pool stays.
+    contents: the inventory's files, hostile. A host that only moves to another pool is not removed.
     """
     old = inventories.read(contents)
     if old is None:
@@ -74,7 +74,7 @@ def all_hosts(specs: Iterable[ClusterSpec]) -> frozenset[str]:
 def cluster(contents: Sequence[bytes], place: str, elsewhere: Collection[str]) -> tuple[str, str]:
     """Return the message about a cluster without a spec, and the command.
 
-    contents: its inventory. elsewhere: the hosts of all clusters that there are.
+    contents: its inventory. elsewhere: the hosts of all clusters.
     """
     old = inventories.read(contents)
     play = f"in {place}/ansible: ansible-playbook remove.yml"
@@ -152,7 +152,7 @@ def _of_control_plane(leaving: Sequence[str], old: Inventory, place: str) -> Ite
 
 def _removal(leaving: Sequence[str], old: Inventory) -> str:
     names = limit(leaving, old)
-    how = " (a file with their names, one a line)" if names == FILE else ""
+    how = " (a file with their names, one per line)" if names == FILE else ""
     return f"ansible-playbook remove.yml --limit {names} {_GO}{how}"
 
 

@@ -27,9 +27,9 @@ def named(names: Sequence[str]) -> str:
 
 
 def limit(leaving: Collection[str], inventory: Inventory) -> str:
-    """Return the argument that means these hosts of the inventory and no others.
+    """Return the argument that selects exactly these hosts of the inventory.
 
-    ``@leaving.txt`` where no short pattern does: a file with their names, one a line.
+    ``@leaving.txt`` if no short pattern does: a file with their names, one per line.
     """
     names = sorted(leaving)
     if not all(map(_PLAIN.match, names)):

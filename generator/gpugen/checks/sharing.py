@@ -175,11 +175,11 @@ def too_many_units(spec: ClusterSpec) -> Iterator[Problem]:
                 )
 
 
-def _most_replicas(count: int, wanted: int) -> int:
+def _most_replicas(count: int, stated: int) -> int:
     """Return how many replicas of that many devices fit into the message, at most those stated."""
     used = 0
-    for number in range(wanted):
+    for number in range(stated):
         used += count * (UNIT_BYTES + len(str(number)))
         if used > MESSAGE_BYTES:
             return number
-    return wanted
+    return stated

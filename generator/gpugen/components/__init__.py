@@ -1,4 +1,4 @@
-"""Components: a folder each, in families; what the spec switches on and what it adds."""
+"""Components, one folder each, in families: when they are on and what they contribute."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def names() -> tuple[str, ...]:
 
 @cache
 def options_schema(name: str) -> dict[str, Any] | None:
-    """Read what may stand under ``components.<name>``; None: the spec cannot mention it."""
+    """Read the schema of ``components.<name>``; None: specs cannot state it."""
     path = folders()[name] / "options.schema.json"
     if not path.is_file():
         return None

@@ -12,8 +12,8 @@ T = TypeVar("T")
 def fill(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     """Return the value with every default of the schema below it; the value is not changed.
 
-    Keys come in the schema's order and those of free maps sorted, in whatever order they stood.
-    root: the schema that ``$ref`` points into. A mapping meets the mapping branch of a ``oneOf``.
+    Keys are in the schema's order, those of free maps sorted. root: the schema that ``$ref`` points
+    into. A mapping uses the mapping branch of a ``oneOf``.
     """
     if isinstance(value, list):
         items = _resolved(schema, root).get("items")
@@ -40,7 +40,7 @@ def _properties(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[s
 
 
 def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Follow a reference into the root's definitions; keys beside it win."""
+    """Follow a reference into the root's definitions; keywords beside it win."""
     reference = schema.get("$ref")
     if not reference:
         return schema

@@ -1,4 +1,4 @@
-"""The devices of a node before sharing: whole GPUs and MIG instances, by the resource they become.
+"""The devices of a node before sharing: whole GPUs and MIG instances, by resource name.
 
 Source: k8s-device-plugin v0.19.3, internal/rm.
 """
@@ -16,14 +16,14 @@ WHOLE_GPU = "nvidia.com/gpu"
 
 
 def plugin_version(spec: ClusterSpec) -> str:
-    """Return the version of the device plugin that runs: the spec's, else the release's."""
+    """Return the version of the device plugin: the spec's, else the release's."""
     tag = spec.release.images["device-plugin"].tag.removeprefix("v")
     plugin = spec.find(DevicePlugin)
     return (plugin.version if plugin else "") or tag
 
 
 def geometries(gpu_count: int, mig: Mig) -> list[Mapping[str, int]]:
-    """Return the profiles of each GPU of a node; a GPU that no entry names is not cut."""
+    """Return the profiles of each GPU of a node; a GPU without an entry has no MIG instances."""
     result: list[Mapping[str, int]] = [{}] * gpu_count
     for entry in mig.layout:
         for index in entry.gpus:
@@ -35,7 +35,7 @@ def geometries(gpu_count: int, mig: Mig) -> list[Mapping[str, int]]:
 def count_devices(gpu_count: int, mig: Mig) -> dict[str, tuple[int, str]]:
     """Count the devices per resource before sharing: resource -> (count, MIG profile).
 
-    Empty where the strategy ``single`` meets GPUs that are not all cut alike: the plugin exits.
+    Empty if strategy is ``single`` and the GPUs do not all have the same profile: the plugin exits.
     """
     if mig.strategy is MigStrategy.NONE or not mig.is_cut:
         return {WHOLE_GPU: (gpu_count, "")}

@@ -1,4 +1,4 @@
-"""The labels that GPU feature discovery gives a node, as far as spec and catalogue carry them.
+"""The labels that GPU feature discovery sets on a node, as far as spec and catalogue tell.
 
 Source: k8s-device-plugin v0.19.3, internal/lm. The oracle in the tests is the program itself.
 """
@@ -26,7 +26,7 @@ _MODE_LABELS = {
 def predict_labels(
     gpu: GpuModel, gpu_count: int, mig: Mig, sharing: Sharing, driver: Driver
 ) -> tuple[dict[str, str], set[str]]:
-    """Predict GFD's labels: those known with their value, and the names of those that are not."""
+    """Predict GFD's labels: known ones with their value, and the names of unknown ones."""
     unknown = {"nvidia.com/gpu.machine", "nvidia.com/gpu.mode", "nvidia.com/vgpu.present"}
     known = {"nvidia.com/mps.capable": _flag(sharing.mode is SharingMode.MPS)}
     if gpu.imex != "never":
@@ -76,7 +76,7 @@ def _cuda_labels(branch: DriverBranch | None) -> dict[str, str]:
 def _whole_gpu_labels(
     gpu: GpuModel, gpu_count: int, mig: Mig, sharing: Sharing
 ) -> tuple[dict[str, str], set[str]]:
-    """Return ``nvidia.com/gpu.*``; GPUs that are all cut are labelled without sharing."""
+    """Return ``nvidia.com/gpu.*``; if all GPUs have MIG instances, without sharing."""
     all_cut = mig.is_cut and all(geometries(gpu_count, mig))
     replicas = 0 if all_cut else sharing.resources.get(WHOLE_GPU, 1)
     known = {
@@ -120,7 +120,8 @@ def _instance_labels(
             known[f"{resource}.product"] = _product(gpu.gfd_product, profile, replicas, sharing)
         else:
             unknown.add(f"{resource}.product")
-        # What an instance has varies a little with the driver; the catalogue's figures do not bind.
+        # An instance's figures vary slightly with the driver, so those of the catalogue are not
+        # exact.
         engines = ("copy", "decoder", "encoder", "jpeg", "ofa")
         unknown |= {f"{resource}.memory", f"{resource}.multiprocessors"}
         unknown |= {f"{resource}.engines.{engine}" for engine in engines}
@@ -128,7 +129,7 @@ def _instance_labels(
 
 
 def _slices(resource: str, profile: str) -> dict[str, str]:
-    """Return how large GPU instance and compute instance are; nothing for what is no profile."""
+    """Return the sizes of GPU instance and compute instance; nothing if it is not a profile."""
     name = meant_profile(profile)
     if name is None:
         return {}

@@ -1,4 +1,4 @@
-"""The resource algebra: what a cluster will see of a pool, computed here once and nowhere else.
+"""The prediction: what a cluster will see of a pool, computed here once and nowhere else.
 
 Source: k8s-device-plugin v0.19.3, internal/rm, internal/lm, api/config/v1; mig-parted v0.13.1,
 api/spec/v1. The oracles in the tests are the programs themselves.
@@ -33,7 +33,7 @@ def predict(
 ) -> Prediction:
     """Predict a pool's resources, labels and configurations.
 
-    The result is total: for a combination that a check refuses it is what can still be said.
+    The result is total: for a combination that a check rejects it is a best effort.
     """
     devices = count_devices(gpu_count, mig)
     resources = tuple(_resources(devices, sharing))
@@ -62,7 +62,7 @@ def _resources(
 def _plugin_config(
     mig: Mig, sharing: Sharing, device_list_strategy: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Return the file that plugin, GFD and MPS daemon read alike."""
+    """Return the file that plugin, GFD and MPS daemon all read."""
     flags: dict[str, Any] = {
         "migStrategy": str(mig.strategy),
         "failOnInitError": True,

@@ -1,4 +1,4 @@
-"""Builders of Kubernetes objects as plain mappings; every object of ours is made here."""
+"""Builders of Kubernetes objects as plain mappings; every rendered object is built here."""
 
 from gpugen.kube.objects import (
     CHECKSUM,

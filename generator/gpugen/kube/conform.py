@@ -1,7 +1,7 @@
-"""Holds objects against the Kubernetes client's models, which are generated from the API.
+"""Validates objects against the Kubernetes client's models, which are generated from the API.
 
-A field that the client does not know is lost on the way through it, a wrong type raises: either is
-a bug in a builder. Custom resources, which the client has no model of, pass by.
+A field that the client does not know is lost in it, a wrong type raises: either is a bug in a
+builder. Custom resources are not validated: the client has no models of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HOW = f"the Kubernetes client: pip install '{CLIENT}'"
 
 
 def difference(item: KubeObject) -> str:
-    """Return how an object differs from what the client makes of it; empty if it does not."""
+    """Return how an object differs from what the client returns for it; empty if it does not."""
     client = _client()
     version = item["apiVersion"].rpartition("/")[2]
     model = f"{version[0].upper()}{version[1:]}{item['kind']}"
@@ -49,17 +49,17 @@ def _plain(value: Any) -> Any:
 
 
 def _first_difference(ours: Any, theirs: Any, at: str) -> str:
-    """Name the first place where two values differ; empty where they do not."""
+    """Return the first place where two values differ; empty if they are equal."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for key in sorted({*ours, *theirs}):
             if key not in theirs:
                 return f"{at}/{key} is not a field of the API"
             if key not in ours:
-                return f"{at}/{key} is made up by the client"
+                return f"{at}/{key} is added by the client"
             if found := _first_difference(ours[key], theirs[key], f"{at}/{key}"):
                 return found
         return ""
     if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
         pairs = enumerate(zip(ours, theirs, strict=True))
         return next((f for i, (a, b) in pairs if (f := _first_difference(a, b, f"{at}/{i}"))), "")
-    return "" if ours == theirs else f"{at} is {ours!r}, the client makes it {theirs!r}"
+    return "" if ours == theirs else f"{at} is {ours!r}, but {theirs!r} after the client"

@@ -1,4 +1,4 @@
-"""How an agent of ours comes to see a node's GPUs: environment, privileges, configuration, pauses.
+"""Access of agents to a node's GPUs: environment, privileges, configuration, pauses.
 
 Source: k8s-device-plugin v0.19.3, deployments/helm/nvidia-device-plugin (_helpers.tpl: a container
 gets SYS_ADMIN where MIG is possible or devices are listed by volume mounts, else nothing).
@@ -13,12 +13,12 @@ from gpugen.model.spec import ClusterSpec, MigManager, MigStrategy, NodePool
 
 
 def sees_mig(pool: NodePool) -> bool:
-    """Tell whether GPUs of the pool may carry MIG instances."""
+    """Tell whether GPUs of the pool may have MIG instances."""
     return pool.mig.strategy is not MigStrategy.NONE or bool(pool.mig.layout)
 
 
 def environment(pool: NodePool) -> list[dict[str, Any]]:
-    """Return what makes the container runtime hand all GPUs to the container.
+    """Return what makes the container runtime give all GPUs to the container.
 
     Monitoring MIG devices is granted by the runtime only together with SYS_ADMIN.
     """
@@ -29,9 +29,9 @@ def environment(pool: NodePool) -> list[dict[str, Any]]:
 
 
 def security(spec: ClusterSpec, pool: NodePool, *, is_admin: bool = False) -> dict[str, Any]:
-    """Return the least with which the container still sees the GPUs.
+    """Return the least privileges with which the container still sees the GPUs.
 
-    With volume mounts as list strategy the runtime hands out devices by the environment only to
+    With volume-mounts as list strategy the runtime gives devices by the environment only to
     containers that have SYS_ADMIN. is_admin: the program itself needs it.
     """
     needs_admin = is_admin or sees_mig(pool) or "volume-mounts" in spec.device_list_strategy
@@ -39,12 +39,12 @@ def security(spec: ClusterSpec, pool: NodePool, *, is_admin: bool = False) -> di
 
 
 def is_paused_for_mig(pool: NodePool) -> bool:
-    """Tell whether the cluster's MIG manager pauses the pool's agents while it cuts the GPUs."""
+    """Tell whether the cluster's MIG manager pauses the pool's agents while it applies a layout."""
     return pool.mig.manager is MigManager.CLUSTER and bool(pool.prediction.mig_config_name)
 
 
 def pause_label(pool: NodePool, agent: str) -> dict[str, str]:
-    """Return the node label by which the MIG manager pauses an agent; empty where it does not.
+    """Return the node label by which the MIG manager pauses an agent; empty if it does not.
 
     Source: mig-parted, pkg/mig/reconfigure: the manager sets it to paused-for-mig-change.
     """

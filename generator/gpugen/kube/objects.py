@@ -1,4 +1,4 @@
-"""Objects as such: names, owners, images, ConfigMaps, the line that heads a file."""
+"""Objects as such: names, owners, images, ConfigMaps, the first line of a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OWNED = {OWNER_LABEL: OWNER, "app.kubernetes.io/part-of": OWNER}
 
 
 def image(spec: ClusterSpec, component: str, *, version: str = "") -> str:
-    """Return the image of a component: mirrored where the spec says so, pinned where it can be.
+    """Return the image of a component: from the mirror if the spec states one, pinned if possible.
 
     A digest of the spec wins over the release's, which is that of the release's own tag alone; a
     mirror that copies whole manifest lists keeps it. version: that the spec chose.
@@ -61,14 +61,14 @@ def metadata(
 
 
 def checksum(*parts: str) -> str:
-    """Return 16 hex digits that change when any of the texts does."""
+    """Return 16 hex digits that change if any of the texts changes."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 def config_map(
     name: str, namespace: str, data: Mapping[str, str], *, labels: Mapping[str, str] = NOTHING
 ) -> KubeObject:
-    """Return a ConfigMap; its name is constant, a checksum on the pods makes a change count."""
+    """Return a ConfigMap; its name is constant, a checksum on the pods rolls out changes."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -30,7 +30,7 @@ def secret_volume(name: str, secret_name: str) -> dict[str, Any]:
 
 
 def empty_dir(name: str) -> dict[str, Any]:
-    """Return a volume that lives as long as the pod."""
+    """Return an emptyDir volume."""
     return {"name": name, "emptyDir": {}}
 
 
@@ -64,7 +64,7 @@ def resources(
 
 
 def env(**values: str) -> list[dict[str, Any]]:
-    """Return environment entries; every value is a string, which Kubernetes demands."""
+    """Return environment entries; every value is a string, as Kubernetes requires."""
     return [{"name": name, "value": value} for name, value in values.items()]
 
 
@@ -87,7 +87,7 @@ def confined_security(*capabilities: str) -> dict[str, Any]:
 
 
 def restricted_security() -> dict[str, Any]:
-    """Return what the Pod Security level ``restricted`` asks of a container."""
+    """Return what the Pod Security level ``restricted`` requires of a container."""
     return {
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},

@@ -10,7 +10,7 @@ from gpugen.model.assembly import KubeObject
 
 
 def service_account(name: str, namespace: str) -> KubeObject:
-    """Return a ServiceAccount whose token is mounted only where a pod asks for it."""
+    """Return a ServiceAccount whose token is mounted only by pods that request it."""
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",

@@ -1,8 +1,8 @@
 """Which scheduler serves GPU pods, and when a policy may write its name into them.
 
-A name that nobody serves leaves a pod Pending without condition or event. So the policy follows
-the scheduler: the main one by a ConfigMap that a play writes after its proof and deletes before it
-touches the profile, a second one in a wave behind its Deployment.
+With a name that no scheduler serves, a pod stays Pending without condition or event. So the policy
+follows the scheduler: the main one by a ConfigMap that a play writes after verification and deletes
+before it changes the profile, a second one in the wave after its Deployment.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ COMPLETES_FROM = 36  # minor of Kubernetes with MutatingAdmissionPolicy in v1
 
 
 def is_main(spec: ClusterSpec, options: Scheduler) -> bool:
-    """Tell whether the main scheduler packs, or a second one beside it.
+    """Tell whether the main scheduler does the bin packing, or a second one.
 
-    Without a word it is the main one where its hosts are named and there is something to pack.
+    By default it is the main one if its hosts are stated and bin packing is on.
     """
     if options.mode == "auto":
         return bool(spec.control_plane.hosts) and options.bin_packing
@@ -32,16 +32,16 @@ def is_main(spec: ClusterSpec, options: Scheduler) -> bool:
 
 
 def name(spec: ClusterSpec) -> str:
-    """Return the name that GPU pods should have; empty where the main profile serves them too."""
+    """Return the schedulerName for GPU pods; empty if the default profile serves them, too."""
     options = spec.find(Scheduler)
     return "" if options is None or options.scheduler_name == DEFAULT else options.scheduler_name
 
 
 def completes(spec: ClusterSpec) -> bool:
-    """Tell whether pods are completed: asked for, and the cluster's Kubernetes can.
+    """Tell whether pods are completed: stated, and supported by the cluster's Kubernetes.
 
-    MutatingAdmissionPolicy is in v1 and on from 1.36; before it is beta and off by default.
-    Source: kubernetes v1.36.3 and v1.34.1, apiserver/pkg/features/kube_features.go; KEP-3962.
+    MutatingAdmissionPolicy is in v1 and on from 1.36; before it is beta and off by default. Source:
+    kubernetes v1.36.3 and v1.34.1, apiserver/pkg/features/kube_features.go; KEP-3962.
     """
     options = spec.find(Guardrails)
     is_wanted = options is not None and not options.is_off and options.complete
@@ -49,7 +49,7 @@ def completes(spec: ClusterSpec) -> bool:
 
 
 def is_waited_for(spec: ClusterSpec) -> bool:
-    """Tell whether a policy of ours names a second scheduler, whose Deployment has to be ready."""
+    """Tell whether a rendered policy sets a second scheduler, whose Deployment has to be ready."""
     options = spec.find(Scheduler)
     return (
         options is not None and not is_main(spec, options) and bool(name(spec)) and completes(spec)
@@ -57,6 +57,6 @@ def is_waited_for(spec: ClusterSpec) -> bool:
 
 
 def switch(spec: ClusterSpec) -> KubeObject:
-    """Return the ConfigMap that says which profile every main scheduler serves; never in git."""
+    """Return the ConfigMap with the profile that every main scheduler serves; never in git."""
     served = spec.own(Scheduler).scheduler_name
     return kube.config_map(SWITCH, SWITCH_NAMESPACE, {SWITCH_KEY: served})

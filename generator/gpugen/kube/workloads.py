@@ -1,7 +1,7 @@
 """DaemonSets and Deployments.
 
 Selectors are ``app.kubernetes.io/name`` and ``gpugen/pool`` in every mode: they are immutable, so
-they never depend on an option. Further labels stand on the pod template only.
+they never depend on an option. Other labels are on the pod template only.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from gpugen.model.spec import ClusterSpec, NodePool
 
 
 class Agent(NamedTuple):
-    """An agent of ours, ``<name>-<pool>``, which runs on the pool's nodes whatever their taints.
+    """An agent, ``<name>-<pool>``, which runs on the pool's nodes whatever their taints.
 
-    pool: None for the one agent that runs on the nodes of every pool, ``<name>``.
-    app: value of the pod label ``app`` by which the MIG manager waits for the agent.
-    extra_node_selector: labels besides ``gpugen/pool`` by which the MIG manager pauses it.
+    pool: None for an agent on the nodes of every pool, ``<name>``. app: value of the pod label
+    ``app`` by which the MIG manager waits for the agent. extra_node_selector: labels besides
+    ``gpugen/pool`` by which the MIG manager pauses it.
     """
 
     name: str
@@ -161,7 +161,7 @@ def pod_spec(
     service_account: str = "",
     priority: str = "",
 ) -> dict[str, Any]:
-    """Return the part of a pod that agents and controllers share; a token only with an account."""
+    """Return the common part of pods of agents and controllers; a token only with an account."""
     pod: dict[str, Any] = {}
     if service_account:
         pod["serviceAccountName"] = service_account

@@ -1,4 +1,4 @@
-"""Frozen data that the stages hand to each other; every record is a ``NamedTuple``.
+"""Frozen data that the stages pass on; every record is a ``NamedTuple``.
 
 Chosen by measurement: as cheap as records of compiled code, part of Python itself, and mypy knows
 its constructor and ``_replace``. Two records of different kinds are equal if their values are, so

@@ -15,15 +15,15 @@ class Ssh(NamedTuple):
     port: int  # 0: as the control host's ssh_config says
     become: bool
     become_method: str  # sudo, su
-    interpreter: str  # empty: Ansible looks for one
-    proxy_jump: tuple[str, ...]  # hosts on the way, each as [user@]host[:port]
+    interpreter: str  # empty: Ansible searches for one
+    proxy_jump: tuple[str, ...]  # jump hosts, each as [user@]host[:port]
     at: Pointer
 
 
 class Access(NamedTuple):
     """How plays reach hosts and the cluster; nothing secret."""
 
-    ssh: Ssh  # of the hosts whose pool and line state none
+    ssh: Ssh  # of hosts whose pool and entry state none
     kubeconfig_context: str
     cluster_uid: str
     node_names: str  # short, fqdn

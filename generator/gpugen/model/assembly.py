@@ -12,7 +12,7 @@ KubeObject: TypeAlias = dict[str, Any]
 
 
 class Expression(str):
-    """Text that Ansible evaluates; made of our own literals alone, never of what a user wrote."""
+    """Text that Ansible evaluates; built only from gpugen's own literals, never from user input."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ class Wave(StrEnum):
 
 
 class Placed(NamedTuple):
-    """An object and where it stands; pool is empty for what the cluster has once."""
+    """An object and its folder; pool is empty for cluster-wide objects."""
 
     wave: Wave
     object: KubeObject
@@ -40,11 +40,11 @@ class Placed(NamedTuple):
 class Contribution(NamedTuple):
     """What one component adds. Keys of the per-pool mappings are pool names.
 
-    node_labels: owned by the host play and re-asserted. initial_labels: created when absent and
-    left to their controller. host_variables: group_vars of a pool. cluster_variables: group_vars of
-    all. control_plane_variables: group_vars of the control plane; strings in these three are data.
-    expressions: variables of all hosts that Ansible works out for each. roles: host roles in use.
-    files: path below out/<cluster> -> text.
+    node_labels: owned by the host play, set on every run. initial_labels: created if missing, then
+    owned by their controller. host_variables: group_vars of a pool. cluster_variables: group_vars
+    of all. control_plane_variables: group_vars of the control plane; strings in these three are
+    data. expressions: variables of all hosts that Ansible evaluates for each. roles: host roles in
+    use. files: path below out/<cluster> -> text.
     """
 
     objects: tuple[Placed, ...] = ()

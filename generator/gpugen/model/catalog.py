@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class MigProfile(NamedTuple):
-    """One GPU-instance profile of a board."""
+    """One GPU-instance profile of a GPU model."""
 
     name: str  # 1g.5gb, 1g.5gb+me
     compute: int  # compute slices
@@ -25,7 +25,7 @@ class MigProfile(NamedTuple):
 
 
 class MigGeometry(NamedTuple):
-    """What a MIG-capable board can be cut into."""
+    """The MIG profiles and placements of a GPU model."""
 
     id: str
     compute_slices: int
@@ -40,11 +40,11 @@ class MigGeometry(NamedTuple):
     nvml_total_mib: int | None = None  # total that the profile names follow from
     placement_confidence: str = ""
     notes: tuple[str, ...] = ()
-    is_override: bool = False  # the repository's own row, in place of ours
+    is_override: bool = False  # the repository's own row, overriding gpugen's
 
 
 class GpuModel(NamedTuple):
-    """One distinguishable board. Empty or None: not known, never a guess."""
+    """One GPU model. Empty or None: not known, never a guess."""
 
     id: str
     product: str  # marketing name
@@ -74,20 +74,20 @@ class GpuModel(NamedTuple):
     confidence: str
     source: tuple[str, ...]
     notes: tuple[str, ...]
-    gfd_products: tuple[str, ...] = ()  # several: boards with one PCI id and different names
+    gfd_products: tuple[str, ...] = ()  # several: GPU models with one PCI id and different names
     former_nvml_names: tuple[str, ...] = ()
     other_memory_mib: tuple[int, ...] = ()  # totals in the other ECC mode
     subsystem_filters: tuple[str, ...] = ()  # device-filter values from mig-parted 0.15
-    candidate_geometry: str = ""  # plausible, not confirmed: needs a row of the user's
+    candidate_geometry: str = ""  # plausible, not confirmed: needs the user's own row
     mig_min_driver: str = ""
     mig_excluded_drivers: tuple[str, ...] = ()
     mig_min_vbios: str = ""
     mig_needs: str = ""  # e.g. display mode compute
-    is_override: bool = False  # the repository's own row, in place of ours
+    is_override: bool = False  # the repository's own row, overriding gpugen's
 
 
 class DriverBranch(NamedTuple):
-    """A driver branch and what it drives."""
+    """A driver branch and the architectures that it supports."""
 
     id: int  # 580
     kind: str
@@ -101,4 +101,4 @@ class DriverBranch(NamedTuple):
     notes: tuple[str, ...]
     confidence: str
     source: tuple[str, ...]
-    is_override: bool = False  # the repository's own row, in place of ours
+    is_override: bool = False  # the repository's own row, overriding gpugen's

@@ -1,4 +1,4 @@
-"""The driver of a pool's hosts: where it comes from, and what may happen to a host for it."""
+"""The driver of a pool's hosts: how it is installed, and what may happen to a host for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpugen.model.finding import Pointer
 
 
 class DriverMethod(StrEnum):
-    """Where the driver of a host comes from."""
+    """How the driver of a host is installed."""
 
     VENDOR = "vendor"
     DISTRO = "distro"
@@ -28,7 +28,7 @@ class KernelModules(StrEnum):
 
 
 class SecureBoot(StrEnum):
-    """What happens to hosts whose firmware checks signatures."""
+    """What happens on hosts with Secure Boot."""
 
     REFUSE = "refuse"
     SIGNED = "signed"
@@ -36,7 +36,7 @@ class SecureBoot(StrEnum):
 
 
 class InUse(StrEnum):
-    """What happens where processes use the GPUs in front of a change of the driver."""
+    """What happens if processes use the GPUs when the driver is to be changed."""
 
     REFUSE = "refuse"
     WAIT = "wait"
@@ -44,7 +44,7 @@ class InUse(StrEnum):
 
 
 class Activation(StrEnum):
-    """How another driver takes over from a loaded one."""
+    """How a new driver replaces a loaded one."""
 
     REBOOT = "reboot"
     RELOAD = "reload"
@@ -74,13 +74,13 @@ class Driver(NamedTuple):
 
 
 class Repository(NamedTuple):
-    """A stated source of packages; without an address it is the vendor's own."""
+    """A stated package repository; without a URL it is the vendor's own."""
 
     at: Pointer
     base_url: str = ""
     key_file: str = ""  # below the repository's root
     fingerprint: str = ""
-    signs_metadata: bool = False  # which dnf does not demand by itself
+    signs_metadata: bool = False  # which dnf does not verify by default
 
     @property
     def is_vendor(self) -> bool:
@@ -89,8 +89,8 @@ class Repository(NamedTuple):
 
 
 class Repositories(NamedTuple):
-    """Where packages come from; None: from what the hosts have configured themselves."""
+    """Package repositories; None: those that hosts have configured themselves."""
 
     driver: Repository | None = None
     container_toolkit: Repository | None = None
-    both: Repository | None = None  # one repository for everything, in place of those two
+    both: Repository | None = None  # one repository for everything, instead of those two

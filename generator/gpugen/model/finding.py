@@ -1,4 +1,4 @@
-"""A judgement about a spec: what is wrong, where, and what to do."""
+"""Findings about a spec: what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Pointer(str):
 ROOT = Pointer("")
 
 
-MOST_OF_A_KIND = 100  # findings that one stage makes of one file; what is more is not looked for
+MOST_OF_A_KIND = 100  # findings of one stage in one file; more are not searched for
 
 
 class Severity(StrEnum):
-    """How much a finding weighs: an error stops the run, a warning does not."""
+    """The severity of a finding: an error stops the run, a warning does not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -43,10 +43,10 @@ class Location(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One fault of a spec. ``report`` adds the location that a stage does not know.
+    """One error or warning about a spec. ``report`` adds the location that a stage does not know.
 
-    at_key: the key itself is at fault, not its value. location: set only where no pointer can lead
-    there (a file that does not parse).
+    at_key: the key itself is wrong, not its value. location: set only if there is no pointer (a
+    file that does not parse).
     """
 
     id: str
@@ -61,7 +61,7 @@ class Finding(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A finding with its place; path is relative to the current folder where it lies below it."""
+    """A finding with its place; path is relative to the current folder if it is below it."""
 
     path: str
     line: int
@@ -78,7 +78,7 @@ class Row(NamedTuple):
 class Changed(NamedTuple):
     """A path of the output that differs from the specs, or that a run changed.
 
-    path: a folder ends in a slash. kind: as ``writing.survey`` has them, or without-spec.
+    path: a folder ends in a slash. kind: as in ``write.survey``, or without-spec.
     """
 
     path: str

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 class DcgmMode(StrEnum):
-    """Which DCGM engine reads a host's GPUs: the host's service, or whatever runs in the cluster.
+    """Which DCGM engine reads a host's GPUs: the host's service, or one in the cluster.
 
-    MASKED: the host's service is kept off, so that an engine embedded in the exporter is alone.
+    MASKED: the host's service is masked, so that the exporter's embedded engine is the only one.
     """
 
     HOST = "host"
@@ -20,7 +20,7 @@ class DcgmMode(StrEnum):
 
 
 class Dcgm(NamedTuple):
-    """The DCGM host engine of a pool's machines; version is empty where it is kept off."""
+    """The DCGM host engine of a pool's hosts; version is empty if it is masked."""
 
     mode: DcgmMode
     version: str
@@ -28,7 +28,7 @@ class Dcgm(NamedTuple):
 
 
 class MigService(NamedTuple):
-    """The package that brings the boot service, where the spec states its version."""
+    """The package of the boot service, if the spec states its version."""
 
     version: str
     at: Pointer

@@ -1,4 +1,4 @@
-"""Names of MIG profiles: their grammar, where they come from, the resources they become."""
+"""Names of MIG profiles: their grammar, their origin, and the resource names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 class ProfileName(NamedTuple):
     """The parts of a profile's name."""
 
-    compute: int  # slices of the compute instance; equal to slices where the name omits it
+    compute: int  # slices of the compute instance; equal to slices if the name omits it
     slices: int  # compute slices of the GPU instance
     gb: int
     attributes: tuple[str, ...] = ()
@@ -38,10 +38,10 @@ class ProfileName(NamedTuple):
 
 
 def parse_profile(text: str) -> ProfileName:
-    """Take a profile's name apart, as mig-parted does.
+    """Parse a profile's name, as mig-parted does.
 
-    Raises ValueError: not a profile; the message says what would be.
-    Source: NVIDIA/go-nvlib v0.12.0 pkg/nvlib/device/mig_profile.go.
+    Raises ValueError: not a profile; the message says what would be. Source: NVIDIA/go-nvlib
+    v0.12.0 pkg/nvlib/device/mig_profile.go.
     """
     match = _PROFILE.match(text)
     if match is None:
@@ -50,19 +50,19 @@ def parse_profile(text: str) -> ProfileName:
     compute = int(match["compute"] or slices)
     attributes = tuple(match["attributes"].split(",")) if match["attributes"] else ()
     if len(set(attributes)) < len(attributes):
-        raise ValueError(f"{text!r} names an attribute twice")
+        raise ValueError(f"{text!r} has a duplicate attribute")
     if compute > slices:
         raise ValueError(
-            f"{text!r} wants {compute} compute slices of an instance that has {slices}"
+            f"{text!r} needs {compute} compute slices of an instance that has {slices}"
         )
     return ProfileName(compute, slices, int(match["gb"]), attributes, match["sign"] or "")
 
 
 def _complaint(text: str) -> str:
-    """Say what is wrong; the dotted form belongs into names of configurations and resources."""
+    """Return the message; the dotted form is for names of configurations and resources."""
     dotted = _DOTTED.match(text)
     if dotted and _PROFILE.match(meant := f"{dotted[1]}+{dotted[2]}"):
-        return f"{text!r} is the form of resource names; the profile is called {meant!r}"
+        return f"{text!r} is the form of resource names; the profile is {meant!r}"
     return f"{text!r} is not a MIG profile such as 1g.5gb or 1g.5gb+me"
 
 
@@ -93,9 +93,9 @@ def resource_name(profile: str) -> str:
 def advertised_name(profile: str, plugin_version: str) -> str:
     """Return the resource that a device plugin registers for a profile; empty: it exits instead.
 
-    Up to 0.19 its patterns are not anchored, so a profile counts under the plain profile that its
-    name contains. From 0.20 names match as a whole, and one smaller compute instance is fatal.
-    Source: NVIDIA/k8s-device-plugin v0.19.3 and v0.20.0 internal/rm.
+    Up to 0.19 its patterns are not anchored, so a profile counts as the plain profile that its name
+    contains. From 0.20 whole names match, and one smaller compute instance is fatal. Source:
+    NVIDIA/k8s-device-plugin v0.19.3 and v0.20.0 internal/rm.
     """
     name = parse_profile(profile)
     if _version(plugin_version) < EXACT_NAMES_SINCE:

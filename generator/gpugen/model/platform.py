@@ -38,12 +38,12 @@ class Archive(NamedTuple):
 
 
 class OperatingSystem(NamedTuple):
-    """A host system: package family, repository directories, status with reason."""
+    """An operating system: package family, repository directories, status with reason."""
 
     id: str  # ubuntu-24.04
     family: str  # debian, redhat, suse, immutable
     is_supported: bool
-    reason: str  # why not, or what to mind
+    reason: str  # why not, or what to consider
     is_dnf: bool  # takes packages by dnf
     headers: tuple[str, ...]  # packages that a module build needs
     cuda_repository: CudaRepository | None
@@ -53,7 +53,7 @@ class OperatingSystem(NamedTuple):
     archive: Archive | None
     has_module_streams: bool
     is_listed_for_dcgm4: bool | None  # None: not known
-    is_override: bool  # the repository's own row, in place of ours
+    is_override: bool  # the repository's own row, overriding gpugen's
 
 
 class RootVersion(NamedTuple):
@@ -92,16 +92,16 @@ class MainScheduler(NamedTuple):
 
 
 class Distribution(NamedTuple):
-    """A Kubernetes distribution: paths, units, and what is refused."""
+    """A Kubernetes distribution: paths, units, and what is not supported."""
 
     id: str
     is_supported: bool
-    reason: str  # why it is refused
+    reason: str  # why it is not supported
     host_half: bool
     kubelet_root: str
     kubelet_unit: str  # which the MIG manager stops; empty: there is none
-    has_runtime_class: bool  # brings RuntimeClass nvidia itself
-    detects_nvidia: bool  # finds the runtime itself at start
+    has_runtime_class: bool  # ships RuntimeClass nvidia
+    detects_nvidia: bool  # detects the runtime at start
     runtime: Runtime
     registration: str  # what makes a node register with its pool's label, and where to write it
     registration_file: str  # drop-in that says so; empty: there is none
@@ -110,11 +110,11 @@ class Distribution(NamedTuple):
     scheduler_kubeconfig: str
     main_scheduler: MainScheduler | None
     instead_of_main: str  # what to do where the role changes nothing
-    is_override: bool  # the repository's own row, in place of ours
+    is_override: bool  # the repository's own row, overriding gpugen's
 
 
 class Features(NamedTuple):
-    """What clusters of a release have besides versions; a release without the key has none."""
+    """Features of a release besides versions; a release without the key has none."""
 
     agent_policy: bool = False  # an admission policy over the agents' namespace
     network_policies: bool = False
@@ -136,9 +136,9 @@ class Release(NamedTuple):
     id: str
     images: Mapping[str, Image]  # by component
     scheduler_tags: Mapping[str, str]  # minor of Kubernetes -> tag
-    scheduler_digests: Mapping[str, str]  # as far as they are known
+    scheduler_digests: Mapping[str, str]  # if known
     features: Features
-    is_override: bool  # the repository's own row, in place of ours
+    is_override: bool  # the repository's own row, overriding gpugen's
 
 
 class KubernetesMinor(NamedTuple):
@@ -147,5 +147,5 @@ class KubernetesMinor(NamedTuple):
     id: str  # 1.36
     status: str  # supported upstream, end of life
     is_supported: bool
-    reason: str  # why not, or what to mind
+    reason: str  # why not, or what to consider
     end_of_life: str  # date; empty: unknown

@@ -1,4 +1,4 @@
-"""What a cluster will see of a pool: the result of the resource algebra."""
+"""What a cluster will see of a pool: the prediction."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Prediction(NamedTuple):
     """Everything about a pool that follows from GPU model, count, MIG and sharing."""
 
     resources: tuple[ResourcePrediction, ...]  # sorted by name
-    labels: Mapping[str, str]  # GFD's labels, as far as the facts carry them
-    unknown_labels: tuple[str, ...]  # GFD sets these by what neither spec nor catalogue tells
+    labels: Mapping[str, str]  # GFD's labels, as far as spec and catalogue tell
+    unknown_labels: tuple[str, ...]  # GFD sets these from facts outside of spec and catalogue
     plugin_config: Mapping[str, Any]  # the config.yaml of plugin, GFD and MPS daemon
     mig_config_name: str  # empty without the cluster's MIG manager or the host's boot service
-    mig_config: Mapping[str, Any]  # mig-parted's file; empty like the name
+    mig_config: Mapping[str, Any]  # mig-parted's configuration file; empty like the name
 
     @property
     def capacity(self) -> dict[str, int]:

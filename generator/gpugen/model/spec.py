@@ -1,4 +1,4 @@
-"""The resolved spec of one cluster: complete, frozen, in the words of the field."""
+"""The resolved spec of one cluster: complete and frozen."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MigStrategy(StrEnum):
 
 
 class MigManager(StrEnum):
-    """Who cuts the GPUs: the cluster's MIG manager, or the host's boot service."""
+    """What applies MIG layouts: the cluster's MIG manager, or the host's boot service."""
 
     CLUSTER = "cluster"
     HOST = "host"
@@ -45,7 +45,7 @@ class SharingMode(StrEnum):
 
 
 class Taint(NamedTuple):
-    """A taint that the pool's nodes carry."""
+    """A taint of the pool's nodes."""
 
     key: str
     value: str
@@ -54,7 +54,7 @@ class Taint(NamedTuple):
 
 
 class MigEntry(NamedTuple):
-    """The same geometry on some GPUs of a node: profile -> instances; empty turns MIG off there."""
+    """The MIG layout of some GPUs of a node: profile -> instances; empty disables MIG there."""
 
     gpus: tuple[int, ...]  # indices on the node, never "all"
     profiles: Mapping[str, int]
@@ -62,7 +62,7 @@ class MigEntry(NamedTuple):
 
 
 class Mig(NamedTuple):
-    """How the GPUs of a pool are cut."""
+    """The MIG settings of a pool."""
 
     strategy: MigStrategy
     manager: MigManager
@@ -71,7 +71,7 @@ class Mig(NamedTuple):
 
     @property
     def is_cut(self) -> bool:
-        """Tell whether any GPU of the node is to carry instances."""
+        """Tell whether any GPU of the node is to have MIG instances."""
         return any(entry.profiles for entry in self.layout)
 
 
@@ -86,7 +86,7 @@ class Sharing(NamedTuple):
 
 
 class HostSettings(NamedTuple):
-    """What Ansible brings a pool's machines to."""
+    """The configuration that Ansible applies to a pool's hosts."""
 
     os: OperatingSystem
     architecture: str  # amd64, arm64
@@ -95,12 +95,14 @@ class HostSettings(NamedTuple):
     repositories: Repositories
     at: Pointer
     default_runtime: bool = False  # nvidia is the runtime of pods without a RuntimeClass
-    further_runtimes: tuple[str, ...] = ()  # that learn of the toolkit, beside the cluster's own
-    smoke_test_image: str = ""  # whose container proves the GPUs; empty: none is started
-    tuning: Tuning | None = None  # None: the host's settings are not touched
+    further_runtimes: tuple[str, ...] = ()  # configured for the toolkit, besides the cluster's own
+    smoke_test_image: str = ""  # whose container verifies the GPUs; empty: none is started
+    tuning: Tuning | None = None  # None: the host's settings are not changed
     cuda_toolkit: CudaToolkit | None = None
     dcgm: Dcgm | None = None
-    mig_service: MigService | None = None  # None: the release's version, where the host cuts
+    mig_service: MigService | None = (
+        None  # None: the release's version, if the host applies the layout
+    )
     allow_kernel_change: bool = False
 
 
@@ -108,17 +110,17 @@ class HostLine(NamedTuple):
     """One line of the inventory: a host, or an Ansible range of hosts that stays a range."""
 
     pattern: str
-    hosts: tuple[str, ...]  # that the pattern names; none if it is wrong or the spec names too many
+    hosts: tuple[str, ...]  # of the pattern; none if it is wrong or the spec has too many
     node_name: str  # empty: derived by access.nodeNames
     address: str
     description: str
     variables: Mapping[str, Any]
     at: Pointer
-    ssh: Ssh | None = None  # None: as its pool, or the cluster, states
+    ssh: Ssh | None = None  # None: as stated by its pool or the cluster
 
 
 class NodePool(NamedTuple):
-    """Hosts that are bought, labelled and configured alike."""
+    """Hosts with the same hardware, labels and configuration."""
 
     name: str
     description: str
@@ -131,12 +133,12 @@ class NodePool(NamedTuple):
     sharing: Sharing
     host: HostSettings
     prediction: Prediction
-    at: Pointer  # where the user wrote it; findings point here
+    at: Pointer  # its place in the spec, for findings
     ssh: Ssh | None = None  # None: as the cluster states
 
 
 class Kubernetes(NamedTuple):
-    """The cluster that exists already."""
+    """The existing Kubernetes cluster."""
 
     version: str  # minor, e.g. "1.36"
     minor: int
@@ -153,7 +155,7 @@ class Images(NamedTuple):
     pull_secrets: tuple[str, ...]
     digests: Mapping[str, str]
     at: Pointer
-    previous_registries: tuple[str, ...] = ()  # that are being left, until the roll has ended
+    previous_registries: tuple[str, ...] = ()  # in use before, until the roll-out is complete
 
 
 class Namespaces(NamedTuple):
@@ -164,7 +166,7 @@ class Namespaces(NamedTuple):
 
 
 class Drain(NamedTuple):
-    """How the play empties a node."""
+    """How plays drain a node."""
 
     timeout: str
     delete_empty_dir: bool
@@ -172,14 +174,14 @@ class Drain(NamedTuple):
 
 
 class Rollout(NamedTuple):
-    """How the plays go through the hosts: sizes of the batches, and whether they may interrupt."""
+    """How plays proceed through the hosts: batch sizes, and whether disruption is allowed."""
 
-    serial: tuple[int | str, ...]  # hosts, or percent of them as "10%"; the last one repeats
+    serial: tuple[int | str, ...]  # hosts, or a percentage such as "10%"; the last one repeats
     allow_disruption: bool
 
 
 class ControlPlane(NamedTuple):
-    """The hosts of the control plane; none where nothing is to be changed on them."""
+    """The hosts of the control plane; none if nothing is to be changed on them."""
 
     hosts: tuple[HostLine, ...]
     at: Pointer

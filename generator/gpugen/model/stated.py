@@ -1,4 +1,4 @@
-"""What the spec states of its own: where, without the defaults that resolve fills in."""
+"""What the spec itself states, without the defaults that resolve fills in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpugen.model.finding import ROOT, Pointer
 
 
 class Stated:
-    """The places of a merged spec; the one thing behind resolve that knows it as it was written."""
+    """The places of a merged spec; after resolve, the only record of what was written."""
 
     __slots__ = ("_data",)
 
@@ -24,14 +24,14 @@ class Stated:
         return True
 
     def keys(self, at: Pointer) -> tuple[str, ...]:
-        """List the keys of the mapping at a place; none where no mapping stands there."""
+        """List the keys of the mapping at a place; none if there is no mapping."""
         value = self._value(at) if at in self else None
         return tuple(value) if isinstance(value, dict) else ()
 
     def scalars(self) -> Iterator[tuple[Pointer, str, str | int]]:
         """Yield texts and numbers with place and key; keys of mappings and lists with "".
 
-        The key of what stands in a list is empty.
+        The key of a list's item is empty.
         """
         return _scalars(self._data, ROOT)
 

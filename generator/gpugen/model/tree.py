@@ -15,10 +15,10 @@ class Tree:
         self._pools: dict[str, str] = {}
 
     def add(self, path: str, content: str | bytes, pool: str = "") -> None:
-        """Put one file into the tree; path is relative with forward slashes.
+        """Add one file to the tree; path is relative with forward slashes.
 
-        pool: the one whose own file it is, none for what the whole cluster shares.
-        Raises ValueError: path leaves the tree, is taken, or is needed as a folder.
+        pool: the one whose own file it is, none for what the whole cluster shares. Raises
+        ValueError: path leaves the tree, is taken, or is needed as a folder.
         """
         if path in self._files:
             raise ValueError(f"two writers for {path!r}")

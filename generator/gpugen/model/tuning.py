@@ -1,4 +1,4 @@
-"""What a host may have beside driver and container toolkit: tuning, and CUDA for programs on it."""
+"""What a host may have besides driver and container toolkit: tuning, and the CUDA toolkit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpugen.model.finding import Pointer
 
 
 class Tuning(NamedTuple):
-    """Settings of GPUs, kernel and services; None or empty: what the host has is not touched."""
+    """Settings of GPUs, kernel and services; None or empty: the host's own is not changed."""
 
     power_limit_watts: int | None
     locked_clocks_mhz: tuple[int, int] | None  # lowest, highest
@@ -26,17 +26,17 @@ class Tuning(NamedTuple):
 
 
 class CudaToolkit(NamedTuple):
-    """Toolkits side by side, each by its major and minor; cuDNN for the default's major."""
+    """CUDA toolkits side by side, by major and minor version; cuDNN for the default's major."""
 
     versions: tuple[str, ...]
-    default: str  # what /usr/local/cuda leads to; empty: not touched
+    default: str  # target of /usr/local/cuda; empty: not changed
     profile: bool
     cudnn: str  # exact version; empty: none
     at: Pointer
 
     @property
     def cudnn_major(self) -> str:
-        """CUDA major that cuDNN is for; empty where several majors leave it open."""
+        """CUDA major version for cuDNN; empty if there are several."""
         majors = {version.partition(".")[0] for version in self.versions}
         if self.default:
             return self.default.partition(".")[0]

@@ -1,4 +1,4 @@
-"""Stage 6: the assembly becomes a tree of files; here is decided where and how it is spelled."""
+"""Stage 6: the assembly becomes a tree of files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpugen.model.tree import Tree
 
 
 def render(spec: ClusterSpec, assembly: Assembly) -> Tree:
-    """Return everything that stands below out/<cluster>, complete on its own."""
+    """Return everything below out/<cluster>."""
     from gpugen.render.hosts import render_hosts
     from gpugen.render.manifests import render_manifests
     from gpugen.render.sync import render_sync

@@ -1,4 +1,4 @@
-"""Connection settings as Ansible variables; what is nearest to a host replaces the rest whole."""
+"""Connection settings as Ansible variables; the most specific scope replaces all others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpugen.model.access import Ssh
 from gpugen.model.spec import HostLine, NodePool
 
 SOCKETS = "~/.ansible/cp"  # where Ansible keeps the sockets of shared connections
-NOTHING: Mapping[str, Any] = {  # takes a variable of a wider scope back; null counts as not set
+NOTHING: Mapping[str, Any] = {  # resets a variable of a wider scope; null counts as not set
     "ansible_user": None,
     "ansible_port": None,
     "ansible_become": True,
@@ -23,22 +23,22 @@ NOTHING: Mapping[str, Any] = {  # takes a variable of a wider scope back; null c
 
 
 def of_all(ssh: Ssh) -> dict[str, Any]:
-    """Return the variables of hosts whose pool and line state nothing; plays carry ``become``."""
+    """Return the variables of hosts whose pool and entry state none; plays have ``become``."""
     return {n: v for n, v in _stated(ssh).items() if v != NOTHING[n] and n != "ansible_become"}
 
 
 def of_pool(pool: NodePool, wider: Ssh) -> dict[str, Any]:
-    """Return the variables of a pool, none where it has no settings of its own."""
+    """Return the variables of a pool, none if it has no own settings."""
     return _over(pool.ssh, wider)
 
 
 def of_line(line: HostLine, wider: Ssh) -> dict[str, Any]:
-    """Return the variables of a host line, none where it has no settings of its own."""
+    """Return the variables of a host entry, none if it has no own settings."""
     return _over(line.ssh, wider)
 
 
 def _over(own: Ssh | None, wider: Ssh) -> dict[str, Any]:
-    """Return what a scope states; what only the wider one states is taken back."""
+    """Return what a scope states; what only the wider one states is reset."""
     if own is None:
         return {}
     before = _stated(wider)
@@ -49,7 +49,7 @@ def _stated(ssh: Ssh) -> dict[str, Any]:
     """Return every variable of a connection.
 
     Ansible names a connection's socket by address, port and user. Behind two bastions one address
-    may be two hosts, so the way there has a folder of its own.
+    may be two hosts, so each chain of jump hosts has its own folder.
     """
     way = ",".join(ssh.proxy_jump)
     jump = f"-o {shlex.quote(f'ProxyJump={way}')}" if way else ""

@@ -22,8 +22,8 @@ from gpugen.render.role_order import in_order
 from gpugen.render.yaml_files import header, variables_file, yaml_file
 
 FOLDER = "ansible"
-# A link that is dead is noticed after 15 s x 8, end to end through jump hosts; a task that hangs on
-# a host that answers, after an hour. Without both Ansible waits for ever.
+# A dead connection is detected after 15 s x 8, end to end through jump hosts; a task that hangs on
+# a reachable host, after an hour. Without both Ansible would wait forever.
 SETTINGS = """\
 [defaults]
 inventory = inventory
@@ -96,7 +96,7 @@ def group_variables(spec: ClusterSpec, assembly: Assembly) -> dict[str, dict[str
 def _without_defaults(
     files: dict[str, dict[str, Any]], roles: Iterable[str]
 ) -> dict[str, dict[str, Any]]:
-    """Leave out what the roles take anyway: Ansible pays for every variable once per host."""
+    """Drop values that are role defaults: every variable costs Ansible time per host."""
     known = {name: value for role in roles for name, value in role_files.defaults(role).items()}
 
     def is_default(name: str, value: Any) -> bool:

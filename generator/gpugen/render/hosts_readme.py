@@ -1,4 +1,4 @@
-"""The README of the Ansible half: how to run it, and what it leaves to people."""
+"""The README of the Ansible half: how to run it, and what is left to people."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ $ ansible-playbook site.yml --check                # what would change
 $ ansible-playbook site.yml                        # all pools, in batches of {serial}
 $ ansible-playbook site.yml --limit {group}
 $ ansible-playbook site.yml --tags {tag}
-$ ansible-playbook verify.yml                      # proves the result, changes nothing
+$ ansible-playbook verify.yml                      # verifies the result, changes nothing
 $ ansible-playbook remove.yml -e gpugen_remove=true
 ```
 
-Run it here: `ansible.cfg` names inventory and roles. Hosts are the group `gpu`, this machine is
-`gpugen_control`: say `gpu`, never `all`. Host keys are checked, those of bastions too, so
+Run it here: `ansible.cfg` refers to inventory and roles. Hosts are in the group `gpu`, the control
+host is `gpugen_control`: use `gpu`, never `all`. Host keys are checked, also of jump hosts, so
 `known_hosts` has to hold them first. The hosts need Python 3.8 or newer and
 systemd, the control host ansible-core 2.19 or newer{kubectl}.
 A second run changes nothing.
 
-1. Every host is judged first, without a write. A host that does not fit is left out and told why.
-2. Batches of hosts are then brought to the spec; the first failure stops the play.
+1. Every host is checked first, without changes. A host that fails is excluded, with the reason.
+2. The spec is then applied to batches of hosts; the first failure stops the play.
    `-e '{{"gpugen_serial": "50%"}}'` sets another size.
-3. What interrupts a host needs your word: `rollout.allowDisruption` in the spec, or
+3. Disruption of a host must be allowed: `rollout.allowDisruption` in the spec, or
    `-e gpugen_allow_disruption=true`. {emptied}
-   What interrupts a host carries the tag `disruptive`.
+   Tasks that interrupt a host have the tag `disruptive`.
 
 | tag, role | does |
 | --- | --- |
@@ -40,42 +40,42 @@ A second run changes nothing.
 """
 _EMPTIED = """\
 Such a node is cordoned and drained first,
-   verified after, and then uncordoned. If anything fails it stays cordoned, and the play stops; the
-   next run continues there. A node that somebody else cordoned stays cordoned, and one that another
-   run works on is refused; `-e gpugen_take_over=true` takes the node of a run that is gone."""
+   then verified and uncordoned. If anything fails it stays cordoned, and the play stops; the next
+   run continues there. A node that somebody else cordoned stays cordoned, and one that another run
+   has claimed is refused; `-e gpugen_take_over=true` takes over the claim of a run that is gone."""
 _NOT_EMPTIED = """\
 Without `access.kubeconfigContext` nodes are not
-   drained: where a kubelet runs, the driver is not changed and the host not rebooted."""
+   drained: while a kubelet runs, the driver is not changed and the host not rebooted."""
 _MIG = """
 ## A new MIG layout
 
-Apply the Kubernetes half first and then run this play: it refuses nodes whose MIG manager does not
-know the layout. In between the managers of the pool write `nvidia.com/mig.config.state: failed`,
-because the nodes still carry the name of the former layout; they cut nothing and pods go on.
+Apply the cluster's half first and then run this play: it refuses nodes whose MIG manager does not
+know the layout. In between the pool's MIG managers set `nvidia.com/mig.config.state: failed`,
+because the nodes still have the name of the former layout; they change nothing, and pods continue.
 """
 _UPGRADE = """
 ## Before the control plane is upgraded
 
-The policies of the Kubernetes half send GPU pods to the profile `{name}` as long as the ConfigMap
+The policies of the cluster's half send GPU pods to the profile `{name}` as long as the ConfigMap
 `{switch}` of `kube-system` says that the main scheduler serves it. It is not in git: `site.yml`
-writes it when every scheduler of the control plane has proved it, and deletes it before it touches
-or removes the profile. An upgrade knows nothing of that; `kubeadm upgrade` writes the scheduler's
-manifest anew, without the profile. In this order:
+writes it when every scheduler of the control plane is verified, and deletes it before it changes or
+removes the profile. An upgrade does not know about it: `kubeadm upgrade` rewrites the scheduler's
+manifest without the profile. In this order:
 
 1. `ansible-playbook before-upgrade.yml`: new pods keep the default profile;
-2. wait until no pod is `Pending` under the name; upgrade every host of the control plane, by
-   `kubeadm upgrade … --patches` where that is yours;
+2. wait until no pod with that schedulerName is `Pending`; upgrade every host of the control plane,
+   with `kubeadm upgrade … --patches` if you use kubeadm;
 3. `kubernetes.version` in the spec, render, `ansible-playbook site.yml --tags kube_scheduler`: the
-   profile comes back, is proved, and pods are sent to it again.
+   profile is restored and verified, and pods are sent to it again.
 
-The alert `GpuPodsWithoutScheduler` fires where step 1 was forgotten; `verify.yml` names the host.
+The alert `GpuPodsWithoutScheduler` fires if step 1 was forgotten; `verify.yml` names the host.
 """
 _REGISTRATION = """
 ## Nodes that join again
 
-The play sets `gpugen/pool`. A node that is deleted and registers again comes back without it until
-the next run, unless its kubelet registers with the label. The file belongs to your installer, so
-the play leaves it alone; the line to add is, per pool:
+The play sets `gpugen/pool`. A node that is deleted and registers again does not have it until the
+next run, unless its kubelet registers with the label. That file belongs to your installer, so the
+play does not change it; the line to add, per pool:
 
 {lines}
 """

@@ -21,7 +21,7 @@ from gpugen.render.yaml_files import variables_file
 MOST_AS_YAML = 2_000  # lines; a range of hosts is one
 
 
-CONTROL = {  # the machine that the plays run on: delegated tasks never take another way
+CONTROL = {  # the control host: delegated tasks never use another connection
     "ansible_connection": Expression("local"),
     "ansible_python_interpreter": Expression("{{ ansible_playbook_python }}"),
     "ansible_become": False,
@@ -70,7 +70,7 @@ def _text(spec: ClusterSpec, data: dict[str, Any]) -> str:
 
 
 def _as_json(value: object, indent: str = "", *, are_hosts: bool = False) -> str:
-    """Write JSON with an entry per line; the variables of a host stand beside its name."""
+    """Write JSON with an entry per line; a host's variables are on its line."""
     if not isinstance(value, dict) or not value:
         return json.dumps(_tagged(value))
     deeper = f"{indent} "
@@ -87,7 +87,7 @@ def _as_json(value: object, indent: str = "", *, are_hosts: bool = False) -> str
 
 
 def _tagged(value: object) -> object:
-    """Return a value whose strings carry what stands for ``!unsafe`` in JSON, but Expressions.
+    """Return a value whose strings are marked as ``!unsafe`` in JSON, except Expressions.
 
     Source: ansible-core 2.19, ansible/_internal/_json/_profiles/_legacy.py.
     """
@@ -105,7 +105,7 @@ def is_large(spec: ClusterSpec) -> bool:
 
 
 def _own(line: HostLine, wider: Ssh) -> dict[str, Any]:
-    """Return the variables that only this host has. wider: the settings of its pool or cluster."""
+    """Return a host's own variables. wider: the settings of its pool or cluster."""
     own: dict[str, Any] = connections.of_line(line, wider)
     if line.address:
         own["ansible_host"] = line.address

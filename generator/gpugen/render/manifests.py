@@ -14,7 +14,7 @@ from gpugen.model.tree import Tree
 from gpugen.render.sync import delivery_annotations
 from gpugen.render.yaml_files import header, to_yaml
 
-ONCE = "cluster"  # the folder of what a cluster has once; no legal name of a pool
+ONCE = "cluster"  # the folder of cluster-wide objects; not a valid pool name
 
 
 def render_manifests(spec: ClusterSpec, assembly: Assembly, tree: Tree) -> None:
@@ -37,9 +37,9 @@ def render_manifests(spec: ClusterSpec, assembly: Assembly, tree: Tree) -> None:
 
 
 def _file_name(placed: Placed) -> str:
-    """Name the file by kind and name, and by namespace or pool only as far as nothing else says it.
+    """Name the file by kind and name, and by namespace or pool only if the folder does not tell.
 
-    A pool's folder has one namespace and says the pool; the cluster's folder has several.
+    A pool's folder has one namespace; the cluster's folder has several.
     """
     meta = placed.object["metadata"]
     stem = f"{placed.object['kind'].lower()}-{meta['name'].replace(':', '-')}"
@@ -49,7 +49,7 @@ def _file_name(placed: Placed) -> str:
 
 
 def _annotated(spec: ClusterSpec, placed: Placed) -> KubeObject:
-    """Return the object with what the delivery engine needs to know of it."""
+    """Return the object with the annotations for the delivery engine."""
     notes = delivery_annotations(spec.delivery.engine, placed.wave, placed.object)
     if not notes:
         return placed.object

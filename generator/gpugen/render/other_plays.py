@@ -1,4 +1,4 @@
-"""verify.yml and remove.yml as data: prove what is there, or take everything away again."""
+"""verify.yml and remove.yml as data: verify hosts, or remove everything."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REMOVED = ["everything that gpugen installed is removed"]
 
 
 def verify(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the plays that prove the result and change nothing."""
+    """Return the plays that verify hosts and change nothing."""
     ordered = in_order(roles)
     tasks = [needs(), *_each([role for role in ordered if role != SCHEDULER], "verify", "Verify")]
     found = [play(own, "Verify every host", tasks, facts=True)]
@@ -41,24 +41,24 @@ def verify(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
 def before_upgrade(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
     """Return the play before an upgrade of the control plane, which may drop the profile.
 
-    Nothing where no play has told the cluster of a profile.
+    Nothing if no play announces a profile in the cluster.
     """
     if SCHEDULER not in roles or not own.reaches_cluster:
         return []
     task = entry("Send new pods to the default profile", SCHEDULER, "withdraw")
-    name = "Before an upgrade of the control plane: pods are not given the profile's name"
+    name = "Before an upgrade of the control plane: new pods use the default profile"
     tasks = [needs(), {**task, "run_once": True}]
     return [play(own, name, tasks, hosts=CONTROL_PLANE)]
 
 
 def remove(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the plays that take everything away, batch by batch, in reverse order."""
+    """Return the plays that remove everything, batch by batch, in reverse order."""
     ordered = in_order(roles)
-    name, tasks = "Judge every host before any is touched", _judgement(ordered)
+    name, tasks = "Check every host before any is changed", _judgement(ordered)
     found = [play(own, name, tasks, facts=True, reads=("gpugen_works", turn(ordered)))]
     if SCHEDULER in ordered:
         last = [_word(), *_each([SCHEDULER], "absent", "Remove")]
-        name = "Give the main scheduler back, one node at a time"
+        name = "Restore the main scheduler, one node at a time"
         found.append(play(own, name, last, hosts=CONTROL_PLANE, facts=True, one_by_one=True))
     hosts = [role for role in ordered if role != SCHEDULER]
     reads = ("gpugen_works", "gpugen_runs_node", "gpugen_away", "gpugen_lost", turn(ordered))
@@ -69,36 +69,36 @@ def remove(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
 def _judgement(roles: Sequence[str]) -> list[Task]:
     tasks = [needs(), _word()]
     if NODE in roles and "pods" in role_files.entries(NODE):
-        tasks.append(entry(f"Judge by {NODE}", NODE, "preflight"))
-        pods = included("Judge the pods that have to leave", NODE, "pods", [NODE, "always"])
+        tasks.append(entry(f"Check by {NODE}", NODE, "preflight"))
+        pods = included("Check the pods that are to be evicted", NODE, "pods", [NODE, "always"])
         tasks.append({**pods, "when": "gpugen_works | bool"})
     return [*tasks, judged(["always"])]
 
 
 def _removal(roles: Sequence[str]) -> list[Task]:
-    """Empty the node and take its labels first, so that no agent holds a GPU.
+    """Drain the node and remove its labels first, so that no agent uses a GPU.
 
-    Where --tags removes other roles alone, the node gets its agents back behind them.
+    If --tags removes only other roles, the node gets its agents back after them.
     """
     others = [role for role in reversed(roles) if role != NODE]
     tasks = _each(others, "absent", "Remove")
     if NODE not in roles:
         return [*guards(), taken(["gpugen_works | bool"]), *tasks, given()]
-    emptied = included("Empty the node of work (DRV-15)", NODE, "empty", [NODE, "always"])
+    emptied = included("Cordon and drain the node (DRV-15)", NODE, "empty", [NODE, "always"])
     emptied |= {"vars": {"gpu_node_reasons": REMOVED}, "when": "gpugen_works | bool"}
-    kept = included(f"Run {NODE}, which stays", NODE, "converge", [NODE, "always"])
+    kept = included(f"Run {NODE}, which is kept", NODE, "converge", [NODE, "always"])
     kept["when"] = ["gpugen_works | bool", "not (gpugen_runs_node | bool)"]
-    released = entry("Let pods come back (KUB-03)", NODE, "release", "always")
+    released = entry("Uncordon the node (KUB-03)", NODE, "release", "always")
     first = [*guards(), emptied, *_each([NODE], "absent", "Remove")]
     return [*first, *tasks, kept, released]
 
 
 def _word() -> Task:
     asked = demand(
-        "Refuse to remove anything without a word",
+        "Fail unless removal is confirmed",
         ["gpugen_remove | default(false) | bool", DRAINS],
-        "removal empties the node and takes the driver away; "
-        "say -e gpugen_remove=true, and skip no tag",
+        "removal drains the node and removes the driver; pass -e gpugen_remove=true, and do not"
+        " use --skip-tags",
     )
     return {**asked, "tags": ["always"]}
 

@@ -1,4 +1,4 @@
-"""Parts of plays as data: a play, a role's entry point, a claim; and the order of the roles."""
+"""Parts of plays as data: a play, a role's entry point, an assertion; the order of the roles."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gpugen.render.yaml_files import as_data
 Task: TypeAlias = dict[str, Any]
 
 FACTS = ["!all", "!min", "distribution", "kernel", "pkg_mgr", "python", "service_mgr"]
-OLDEST = "2.19"  # since then a variable is evaluated part by part, as far as it is read
+OLDEST = "2.19"  # since then only those parts of a variable are evaluated that are read
 DISRUPTIVE = "disruptive"  # tag of what interrupts a host
-# Of every command, so that what it says can be read. A login may bring the host's LANGUAGE, which
-# outweighs LC_ALL in all locales but C itself.
+# For all commands, so that their output can be parsed. The host may set LANGUAGE at login, which
+# overrides LC_ALL in all locales except C.
 ENVIRONMENT = {"LC_ALL": "C.UTF-8", "LANGUAGE": ""}
 REASONS = "{{ gpugen_disruption | default({}) | dict2items | map(attribute='value') | flatten }}"
 DRAINS = f"ansible_skip_tags | intersect(['{DISRUPTIVE}', '{NODE}']) | length == 0"
@@ -30,21 +30,21 @@ LOST = f"{{{{ gpugen_away | {JUDGED} }}}}"
 SERIAL = "{{ gpugen_serial | default(gpugen_batches, true) }}"
 TAKES_OVER = "{{ gpugen_take_over | default(false) | bool }}"
 VARIABLES = {
-    "gpugen_reasons": REASONS,  # why the host must be empty
-    "gpugen_may_interrupt": WORD,  # not for who skips the drain
-    "gpugen_here": HERE,  # the machine that the play runs on
-    "gpugen_works": WORKS,  # not for who only judges, or means the control plane alone
+    "gpugen_reasons": REASONS,  # why the host must be drained
+    "gpugen_may_interrupt": WORD,  # not if the drain is skipped
+    "gpugen_here": HERE,  # the control host
+    "gpugen_works": WORKS,  # not if only checks, or only the control plane, are selected
     "gpugen_runs_node": OWNS,  # by --tags
-    "gpugen_away": AWAY,  # hosts that failed, or do not answer
+    "gpugen_away": AWAY,  # hosts that failed or are unreachable
     "gpugen_control_plane": f"{{{{ groups['{CONTROL_PLANE}'] }}}}",  # with those of no run
-    "gpugen_lost": LOST,  # those that answered when they were judged
+    "gpugen_lost": LOST,  # those that were reachable when checked
     f"{NODE}_take_over": TAKES_OVER,  # the turn of another run
     f"{FIRST}_take_over": TAKES_OVER,
 }
 
 
 class Settings(NamedTuple):
-    """All that plays take from a spec; everything else in them is our own text."""
+    """All values of a spec in plays; everything else in them is constant."""
 
     serial: tuple[int | str, ...]
     become: bool
@@ -52,7 +52,7 @@ class Settings(NamedTuple):
 
 
 def settings_of(spec: ClusterSpec) -> Settings:
-    """Return what the plays of a cluster take from its spec."""
+    """Return the values of a spec for its plays."""
     return Settings(
         spec.rollout.serial, spec.access.ssh.become, bool(spec.access.kubeconfig_context)
     )
@@ -71,7 +71,8 @@ def play(
 ) -> dict[str, Any]:
     """Return a play.
 
-    rolls: batch by batch, stopped by the first failure; or host by host. reads: names of VARIABLES.
+    rolls: batch by batch, stopped by the first failure; otherwise host by host. reads: names of
+    VARIABLES.
     """
     sizes = {"gpugen_batches": as_data(own.serial)} if rolls else {}
     variables = {**sizes, **{name: VARIABLES[name] for name in reads}}
@@ -99,7 +100,7 @@ def entry(name: str, role: str, step: str, *tags: str) -> Task:
 
 
 def included(name: str, role: str, step: str, tags: list[str]) -> Task:
-    """Return a role's entry point, included: it costs nothing where it is skipped."""
+    """Return a role's entry point, included: it costs nothing if it is skipped."""
     module: dict[str, Any] = {"name": role, "tasks_from": step}
     if tags:
         module["apply"] = {"tags": tags}
@@ -108,63 +109,64 @@ def included(name: str, role: str, step: str, tags: list[str]) -> Task:
 
 
 def turn(roles: Iterable[str]) -> str:
-    """Return the variable of the role that sees to it that one run at a time interrupts a host.
+    """Return the variable of the role by which only one run at a time interrupts a host.
 
-    A Lease of the cluster where the play reaches it, else a file on the host.
+    A Lease in the cluster if the play reaches it, otherwise a file on the host.
     """
     return f"{NODE if NODE in roles else FIRST}_take_over"
 
 
 def taken(when: list[str]) -> Task:
-    """Return what takes a host for this run where no Lease does."""
-    task = included("Take the host for this run (DRV-15)", FIRST, "take", ["always"])
+    """Return the claim on a host for this run, if no Lease does it."""
+    task = included("Claim the host for this run (DRV-15)", FIRST, "take", ["always"])
     return {**task, "when": when} if when else task
 
 
 def given() -> Task:
-    """Return the end of this run's turn at a host that it took."""
-    return included("End this run's turn at the host", FIRST, "give", ["always"])
+    """Return the release of this run's claim on a host."""
+    return included("Release this run's claim on the host", FIRST, "give", ["always"])
 
 
 def needs() -> Task:
-    """Return what comes first of all: older programs evaluate the roles' variables otherwise."""
+    """Return the first task: older versions evaluate the roles' variables differently."""
     asked = demand(
-        "Refuse an Ansible that is too old for the roles",
+        "Fail if Ansible is too old for the roles",
         f"ansible_version.full is version('{OLDEST}', '>=')",
-        f"this is ansible-core {{{{ ansible_version.full }}}}, wanted {OLDEST} or newer",
+        f"ansible-core {{{{ ansible_version.full }}}} is too old; {OLDEST} or newer is required",
     )
     return {**asked, "run_once": True, "tags": ["always"]}
 
 
 def judged(tags: Sequence[str]) -> Task:
-    """Return the end of a host's judgement, of which the next play asks."""
+    """Return the end of a host's checks, which the next play requires."""
     return {
-        "name": "Note that the host was judged",
+        "name": "Record that the host was checked",
         "ansible.builtin.set_fact": {"gpugen_is_judged": True},
         "tags": list(tags),
     }
 
 
 def guards() -> list[Task]:
-    """Return what stops a batch in front of its first change.
+    """Return what stops a batch before its first change.
 
-    Ansible's max_fail_percentage counts hosts that failed, not those that ceased to answer.
+    Ansible's max_fail_percentage counts failed hosts, not unreachable ones.
     """
     lost = demand(
-        "Stop behind a host that ceased to answer in its turn",
+        "Stop if a host became unreachable during its batch",
         "gpugen_lost | length == 0",
-        "{{ gpugen_lost | join(', ') }} ceased to answer, half changed perhaps; repair, run again",
+        "{{ gpugen_lost | join(', ') }} became unreachable and may be partially changed; repair,"
+        " then run again",
     )
     seen = demand(
-        "Refuse a host that this run has not judged",
+        "Fail if this run has not checked the host",
         "gpugen_is_judged | default(false)",
-        "not judged, so nobody knows what a change interrupts; run without --skip-tags preflight",
+        "not checked, so it is unknown what a change interrupts; run without --skip-tags preflight",
     )
     return [{**lost, "run_once": True, "tags": ["always"]}, {**seen, "tags": ["always"]}]
 
 
 def demand(name: str, that: str | list[str], message: str) -> Task:
-    """Return a claim about the host, or several, and what is said where one does not hold."""
+    """Return an assertion about the host, with its failure message."""
     return {
         "name": name,
         "ansible.builtin.assert": {

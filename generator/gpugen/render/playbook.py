@@ -1,4 +1,4 @@
-"""site.yml as data: judge every host, then bring batches of them to the spec."""
+"""site.yml as data: check every host, then apply the spec to batches of them."""
 
 from __future__ import annotations
 
@@ -33,44 +33,44 @@ from gpugen.render.role_order import (
 
 ASKS = ("gpugen_reasons", "gpugen_may_interrupt")
 READS = (*ASKS, "gpugen_here", "gpugen_works", "gpugen_runs_node", "gpugen_away", "gpugen_lost")
-ALWAYS = "always"  # tag of what all roles share: a role's own would let --skip-tags skip it
-SAY_IT = "say -e gpugen_allow_disruption=true, or rollout.allowDisruption"
+ALWAYS = "always"  # tag of common tasks, which --skip-tags of a role must not skip
+SAY_IT = "pass -e gpugen_allow_disruption=true, or set rollout.allowDisruption"
 
 
 def site(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the plays that bring hosts to the spec; tags are the roles' names."""
+    """Return the plays that apply the spec to hosts; tags are the roles' names."""
     ordered = [role for role in in_order(roles) if role != SCHEDULER]
     turns = turn(roles)
-    name, asks = "Judge every host before any is touched", (*ASKS, turns)
+    name, asks = "Check every host before any is changed", (*ASKS, turns)
     judge = play(own, name, _judgement(ordered), facts=True, reads=asks)
-    name = "Bring hosts to the spec, batch by batch"
+    name = "Apply the spec to hosts, batch by batch"
     work = play(own, name, _work(ordered), rolls=True, reads=(*READS, turns))
     if SCHEDULER not in roles:
         return [judge, work]
-    name = "Judge the control plane before any host is touched"
+    name = "Check the control plane before any host is changed"
     tasks = _scheduler("preflight")
     main = play(own, name, tasks, hosts=CONTROL_PLANE, facts=True, reads=ASKS[1:])
     return [judge, main, work, _control_plane(own), *_announcement(own)]
 
 
 def _judgement(roles: Sequence[str]) -> list[Task]:
-    """Read everything, note what has to be interrupted, and ask for the word that allows it."""
+    """Read everything, record what has to be interrupted, and fail unless that is allowed."""
     tasks: list[Task] = [needs()]
     for role in roles:
         if "preflight" in role_files.entries(role):
-            tasks.append(entry(f"Judge by {role}", role, "preflight", "preflight"))
+            tasks.append(entry(f"Check by {role}", role, "preflight", "preflight"))
         if f"{role}_disruption" in role_files.leaves(role):
             tasks.append(_note(role))
     tasks += [
         {
-            "name": "Say what has to be interrupted",
+            "name": "Report what has to be interrupted",
             "ansible.builtin.debug": {"msg": "{{ gpugen_reasons }}"},
             "when": "gpugen_reasons | length > 0",
             "tags": [ALWAYS],
         },
         {
             **demand(
-                "Refuse to interrupt a host without a word (DRV-15)",
+                "Fail unless disruption is allowed (DRV-15)",
                 "gpugen_may_interrupt | bool",
                 f"DRV-15: {{{{ gpugen_reasons | join('; ') }}}}; {SAY_IT}",
             ),
@@ -79,7 +79,7 @@ def _judgement(roles: Sequence[str]) -> list[Task]:
         },
     ]
     if NODE in roles and "pods" in role_files.entries(NODE):
-        pods = included("Judge the pods that would have to leave", NODE, "pods", [ALWAYS])
+        pods = included("Check the pods that would be evicted", NODE, "pods", [ALWAYS])
         tasks.append({**pods, "when": "gpugen_reasons | length > 0"})
     return [*tasks, judged([ALWAYS, "preflight"])]
 
@@ -87,14 +87,14 @@ def _judgement(roles: Sequence[str]) -> list[Task]:
 def _note(role: str) -> Task:
     known = f"gpugen_disruption | default({{}}) | combine({{'{role}': {role}_disruption}})"
     return {
-        "name": f"Note what {role} has to interrupt",
+        "name": f"Record what {role} has to interrupt",
         "ansible.builtin.set_fact": {"gpugen_disruption": f"{{{{ {known} }}}}"},
         "tags": [role, "preflight"],
     }
 
 
 def _work(roles: Sequence[str]) -> list[Task]:
-    """Empty, change, reboot, verify, release."""
+    """Drain, change, reboot, verify, uncordon."""
     due = ["gpugen_works | bool", "gpugen_reasons | length > 0"]
     first = [_empty(due, [NODE, ALWAYS, DISRUPTIVE])] if NODE in roles else [taken(due)]
     before, after = (_steps(roles, steps) for steps in (BEFORE_REBOOT, AFTER_REBOOT))
@@ -102,7 +102,7 @@ def _work(roles: Sequence[str]) -> list[Task]:
 
 
 def _steps(roles: Sequence[str], steps: Sequence[tuple[str, str]]) -> list[Task]:
-    """Return steps of the roles in use, as far as a role has such an entry point."""
+    """Return the tasks of the roles in use that have this entry point."""
     return [
         entry(f"Run {role}" + (f", {step}" if step != "converge" else ""), role, step)
         for role, step in steps
@@ -111,18 +111,18 @@ def _steps(roles: Sequence[str], steps: Sequence[tuple[str, str]]) -> list[Task]
 
 
 def _empty(when: list[str], tags: list[str]) -> Task:
-    task = included("Empty the node of work (DRV-15)", NODE, "empty", tags)
+    task = included("Cordon and drain the node (DRV-15)", NODE, "empty", tags)
     found = {**task, "vars": {"gpu_node_reasons": "{{ gpugen_reasons }}"}}
     return {**found, "when": when} if when else found
 
 
 def _reboot(roles: Sequence[str]) -> list[Task]:
-    """Return what happens where a role's settings act at boot only; roles never reboot."""
+    """Return the reboot for settings that take effect at boot only; roles never reboot."""
     found = [role for role in roles if f"{role}_reboot_due" in role_files.leaves(role)]
     if not found:
         return []
     block = {
-        "name": "Reboot where what acts at boot is not what runs (DRV-16)",
+        "name": "Reboot if settings differ that take effect at boot only (DRV-16)",
         "when": ["gpugen_reboot_due | default(false)", "not ansible_check_mode"],
         "tags": [ALWAYS],
         "block": [*_before(roles), *_boot(roles)],
@@ -133,39 +133,39 @@ def _reboot(roles: Sequence[str]) -> list[Task]:
 def _note_reboot(role: str) -> Task:
     due = f"(gpugen_reboot_due | default(false)) or ({role}_reboot_due | default(false))"
     return {
-        "name": f"Note whether {role} needs a reboot",
+        "name": f"Record whether {role} needs a reboot",
         "ansible.builtin.set_fact": {"gpugen_reboot_due": f"{{{{ {due} }}}}"},
         "tags": [role],
     }
 
 
 def _before(roles: Sequence[str]) -> list[Task]:
-    """Return what must hold before a reboot; that the node is empty is seen again."""
+    """Return the conditions for a reboot; that the node is drained is checked again."""
     asked = demand(
-        "Stop where no reboot is allowed",
+        "Fail unless a reboot is allowed",
         ["gpugen_may_interrupt | bool", "gpugen_is_judged | default(false)"],
-        f"reboot due; {SAY_IT}, or reboot it",
+        f"reboot required; {SAY_IT}, or reboot it yourself",
     )
     read = {
-        "name": "Read which machine this is",
+        "name": "Read the machine's id",
         "ansible.builtin.slurp": {"src": "/etc/machine-id"},
         "register": "gpugen_machine",
     }
     other = demand(
-        "Refuse to reboot the machine that the play runs on (DRV-18)",
+        "Refuse to reboot the control host (DRV-18)",
         [
             "ansible_connection | default('ssh') != 'local'",
             "gpugen_machine.content | b64decode | trim != gpugen_here | default('', true)",
         ],
-        "DRV-18: reboot due, but the play runs on this very machine; reboot it yourself",
+        "DRV-18: reboot required, but the play runs on this machine; reboot it yourself",
     )
     if NODE in roles:
         return [asked, read, other, _empty([], [])]
     kubelet = demand(
-        "Stop where the kubelet runs (DRV-15)",
+        "Fail if the kubelet runs (DRV-15)",
         f"not ({DRIVER}_kubelet_runs | default(false) | bool)",
-        "DRV-15: reboot due under a running kubelet, and no access.kubeconfigContext to drain by; "
-        "drain and reboot it yourself",
+        "DRV-15: reboot required while the kubelet runs, but no access.kubeconfigContext to drain"
+        " the node; drain and reboot it yourself",
     )
     return [asked, read, other, kubelet, taken([])]
 
@@ -174,11 +174,11 @@ def _boot(roles: Sequence[str]) -> list[Task]:
     reboot = {
         "name": "Reboot",
         "ansible.builtin.reboot": {"reboot_timeout": 1800},
-        "timeout": 4000,  # the module waits twice: for the boot, and for a command that succeeds
+        "timeout": 4000,  # the module waits twice: for the boot, and for a command to succeed
         "tags": [DISRUPTIVE],
     }
     after = [
-        included(f"See what {role} says after the reboot", role, "after_reboot", [])
+        included(f"Check {role} after the reboot", role, "after_reboot", [])
         for role in roles
         if "after_reboot" in role_files.entries(role)
     ]
@@ -186,9 +186,10 @@ def _boot(roles: Sequence[str]) -> list[Task]:
 
 
 def _release(roles: Sequence[str]) -> list[Task]:
-    """Own the node, verify everything on one that we cordoned, then let pods come back.
+    """Set labels and taints; on a node that the play cordoned verify everything, then uncordon.
 
-    Who empties a node gives it back, whatever --tags selects: the node's own steps run, too.
+    A play that drains a node uncordons it, whatever --tags selects: the node's own tasks always
+    run.
     """
     if NODE not in roles:
         return [given()]
@@ -196,34 +197,37 @@ def _release(roles: Sequence[str]) -> list[Task]:
     held = ["gpu_node_is_held | bool", "not ansible_check_mode"]
     own = included(f"Run {NODE}", NODE, "converge", [NODE, ALWAYS])
     checks = [
-        {**included(f"Verify {role} before pods come back", role, "verify", [role]), "when": held}
+        {
+            **included(f"Verify {role} before the node is uncordoned", role, "verify", [role]),
+            "when": held,
+        }
         for role in roles
         if role != NODE and "verify" in role_files.entries(role)
     ]
-    last = included(f"Verify {NODE} before pods come back", NODE, "verify", [NODE, ALWAYS])
-    released = entry("Let pods come back (KUB-03)", NODE, "release", ALWAYS, DISRUPTIVE)
+    last = included(f"Verify {NODE} before the node is uncordoned", NODE, "verify", [NODE, ALWAYS])
+    released = entry("Uncordon the node (KUB-03)", NODE, "release", ALWAYS, DISRUPTIVE)
     return [{**own, "when": owns}, *checks, {**last, "when": [owns, *held]}, released]
 
 
 def _control_plane(own: Settings) -> dict[str, Any]:
-    name = "Bring the main scheduler to the spec, one node at a time"
+    name = "Apply the spec to the main scheduler, one node at a time"
     steps = [*_scheduler("preflight"), *_scheduler("converge")]
     return play(own, name, steps, hosts=CONTROL_PLANE, one_by_one=True, reads=ASKS[1:])
 
 
 def _announcement(own: Settings) -> list[dict[str, Any]]:
-    """Return the play that lets pods have the profile's name, once every host proves to serve it.
+    """Return the play that announces the profile's name once every host verifiably serves it.
 
-    Nothing without a context: no play can then say so in the cluster.
+    Nothing without a context: no play can then write to the cluster.
     """
     if not own.reaches_cluster:
         return []
-    name = "Let pods have the profile's name, where every main scheduler serves it"
-    tasks = [entry(f"Announce what {SCHEDULER} proves", SCHEDULER, "announce")]
+    name = "Allow the profile's name for pods if every main scheduler serves it"
+    tasks = [entry(f"Announce what {SCHEDULER} verified", SCHEDULER, "announce")]
     return [play(own, name, tasks, hosts=CONTROL_PLANE, reads=("gpugen_control_plane",))]
 
 
 def _scheduler(step: str) -> list[Task]:
     if step == "preflight":
-        return [entry(f"Judge by {SCHEDULER}", SCHEDULER, step, step)]
+        return [entry(f"Check by {SCHEDULER}", SCHEDULER, step, step)]
     return [entry(f"Run {SCHEDULER}", SCHEDULER, step)]

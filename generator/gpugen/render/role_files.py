@@ -1,4 +1,4 @@
-"""What a role offers to the plays: entry points, defaults, and the variables that it leaves."""
+"""The interface of a role: entry points, defaults, and the variables that it sets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def leaves(role: str) -> frozenset[str]:
 
 @cache
 def defaults(role: str) -> dict[str, str]:
-    """Return what a role takes where nothing is stated: variable -> value as JSON."""
+    """Return a role's defaults: variable -> value as JSON."""
     file = assets.roles() / role / "defaults" / "main.yml"
     stated = reader.data(file.read_text("utf-8")) if file.is_file() else {}
     return {name: json.dumps(value, sort_keys=True) for name, value in stated.items()}

@@ -21,16 +21,16 @@ _CONVERGE = "converge"
 ROLES = (
     Role(
         FIRST,
-        "system and GPUs judged; repositories, kernel headers, quiet updates",
+        "operating system and GPUs checked; repositories, kernel headers, no driver auto-updates",
         before_reboot=_CONVERGE,
     ),
     Role(DRIVER, "one exact driver, verified", before_reboot=_CONVERGE),
     Role(
         "nvidia_container_toolkit",
-        "the toolkit, known to containerd, verified",
+        "the container toolkit, registered with containerd, verified",
         after_reboot=_CONVERGE,
     ),
-    Role("nvidia_mig", "the layout of the GPUs, cut at every boot", after_reboot=_CONVERGE),
+    Role("nvidia_mig", "the MIG layout, applied at every boot", after_reboot=_CONVERGE),
     Role("nvidia_dcgm", "one host engine of DCGM", after_reboot=_CONVERGE),
     Role("cuda_toolkit", "CUDA toolkits on the host itself", after_reboot=_CONVERGE),
     Role(
@@ -49,5 +49,5 @@ AFTER_REBOOT = tuple((role.name, role.after_reboot) for role in ROLES if role.af
 
 
 def in_order(roles: Iterable[str]) -> list[str]:
-    """Sort roles as a host runs them."""
+    """Sort roles in the order in which a host runs them."""
     return sorted(roles, key=ORDER.index)

@@ -1,8 +1,8 @@
-"""The fleet as simulated nodes for KWOK, as a cluster would show it once everything is rolled out.
+"""A cluster's nodes for KWOK, as they would be once everything is rolled out.
 
 Names, labels, taints and GPU resources follow from the spec. Processors and memory are not in the
-spec; a node gets round figures per GPU, so that workloads with ordinary requests find room.
-Source: kwok v0.8.0, pkg/kwok (which nodes it plays), pkg/config (what it reads), kustomize/stage.
+spec; a node gets round figures per GPU, so that workloads with usual requests fit. Source: kwok
+v0.8.0, pkg/kwok (which nodes it plays), pkg/config (what it reads), kustomize/stage.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PLAYED = {"kwok.x-k8s.io/node": "fake"}  # KWOK plays the kubelets of nodes with
 CORES_PER_GPU = 16
 MEMORY_GIB_PER_GPU = 128
 STORAGE_GIB = 1024
-ROOM = 30  # pods of agents, where every unit has a pod of its own
+ROOM = 30  # pods of agents, if every unit has its own pod
 NVIDIA_PCI = "feature.node.kubernetes.io/pci-10de.present"
 MIG_CONFIG = "nvidia.com/mig.config"
 
@@ -59,7 +59,7 @@ def _taint(key: str, value: str, effect: str) -> dict[str, str]:
 
 
 def _labels(spec: ClusterSpec, assembly: Assembly, pool: NodePool) -> dict[str, str]:
-    """Return a node's labels: kubelet's, the play's, and those of the components that are on."""
+    """Return a node's labels: those of kubelet, play and components."""
     labels = {
         "kubernetes.io/arch": pool.host.architecture,
         "kubernetes.io/os": "linux",
@@ -73,7 +73,7 @@ def _labels(spec: ClusterSpec, assembly: Assembly, pool: NodePool) -> dict[str, 
     if "gpu-feature-discovery" in spec.options:
         labels |= _kept(pool.prediction.labels)
     discovery = spec.find(NodeFeatureDiscovery)
-    # The labels of another's worker are its owner's choice.
+    # Labels of an existing worker are not predicted.
     is_ours = discovery is not None and discovery.mode == "own"
     if discovery and is_ours and discovery.worker and "pci" in discovery.sources:
         labels[NVIDIA_PCI] = "true"
@@ -81,14 +81,14 @@ def _labels(spec: ClusterSpec, assembly: Assembly, pool: NodePool) -> dict[str, 
 
 
 def _kept(labels: Mapping[str, str]) -> dict[str, str]:
-    """Leave out the labels that node feature discovery leaves out, as too long for a node."""
+    """Drop the labels that node feature discovery drops because they are too long."""
     return {key: value for key, value in labels.items() if len(value) <= LABEL_LIMIT}
 
 
 def _status(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
-    """Return capacity and identity; conditions and addresses are KWOK's to write.
+    """Return capacity and identity; KWOK writes conditions and addresses.
 
-    Every unit can have a pod of its own, as with the maxPods that a check then asks for.
+    Every unit can have its own pod, as with the maxPods that a check then recommends.
     """
     units = sum(pool.prediction.capacity.values())
     resources = {
@@ -118,5 +118,5 @@ def _status(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
 
 
 def stages() -> str:
-    """Return what KWOK does with nodes and pods; a bare ``kwok`` ends at once without it."""
+    """Return what KWOK does with nodes and pods; ``kwok`` exits without any stages."""
     return (assets.PACKAGE / "render" / "kwok-stages.yaml").read_text(encoding="utf-8")

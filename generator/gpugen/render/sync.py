@@ -1,10 +1,10 @@
-"""The delivery: what Argo CD or Flux is pointed at, and what each object tells them about itself.
+"""The delivery: objects for Argo CD or Flux, and annotations of rendered objects for them.
 
-One Argo CD Application whose objects carry sync waves, or one Flux Kustomization per wave. Neither
-waits for DaemonSets: one broken node must not hold up what comes later. Both wait for a second
-scheduler before pods are sent to it.
-Sources: argoproj/argo-cd v3.5, docs/user-guide/{sync-waves,sync-options,diff-strategies}.md and
-gitops-engine/pkg/sync; fluxcd/kustomize-controller v1.9, docs/spec/v1/kustomizations.md.
+One Argo CD Application whose objects have sync waves, or one Flux Kustomization per wave. Neither
+waits for DaemonSets: one broken node must not block later waves. Both wait for a second scheduler
+before pods are sent to it. Sources: argoproj/argo-cd v3.5,
+docs/user-guide/{sync-waves,sync-options,diff-strategies}.md and gitops-engine/pkg/sync;
+fluxcd/kustomize-controller v1.9, docs/spec/v1/kustomizations.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from gpugen.render.sync_readme import readme
 from gpugen.render.yaml_files import yaml_file
 
 ARGOCD, FLUX = "argocd", "flux"
-KEPT = frozenset({"Namespace", "CustomResourceDefinition"})  # their loss takes all within along
+KEPT = frozenset(
+    {"Namespace", "CustomResourceDefinition"}
+)  # deleting them deletes everything in them
 WORKLOADS = frozenset({"DaemonSet", "Deployment", "StatefulSet", "Job"})  # what Argo CD waits for
 WAITED_FOR = (Wave.NAMESPACES, Wave.CRDS)
 AFTER = {  # what a Flux wave depends on; monitoring's CRDs may be missing, so nothing waits for it
@@ -38,7 +40,7 @@ COMMIT_DIGITS = 40
 
 
 def delivery_annotations(engine: str, wave: Wave, item: KubeObject) -> dict[str, str]:
-    """Return what an object must tell the engine: its order, and whether it may be deleted."""
+    """Return an object's annotations for the engine: its order, and whether it may be deleted."""
     if engine == ARGOCD:
         return _argocd_annotations(wave, item)
     if engine == FLUX:
@@ -59,8 +61,8 @@ def _argocd_wave(wave: Wave, kind: str) -> int:
     """Return the number of the sync wave.
 
     Argo CD starts a wave only when the one before is healthy, so workloads and all that follows
-    them share the last one. That is 0, which objects of the user's have who know nothing of waves.
-    A second scheduler is the exception: the policy that names it stands in the last wave.
+    share the last one. That is 0, the wave of users' objects without annotation. A second scheduler
+    is the exception: the policy with its name is in the last wave.
     """
     if wave in WAITED_FOR:
         return WAITED_FOR.index(wave) - 3
@@ -143,7 +145,7 @@ def _application(spec: ClusterSpec) -> KubeObject:
 
 
 def _source_reference(spec: ClusterSpec) -> dict[str, str]:
-    """Return the Flux source: the user's, or else ours for the repository that the spec names."""
+    """Return the Flux source: the user's, or one for the repository that the spec states."""
     own = spec.delivery.flux.source_ref
     return (own or SourceRef(_source_kind(spec.delivery), _object_name(spec)))._asdict()
 
@@ -170,7 +172,7 @@ def _before(wave: Wave, waves: list[Wave]) -> Wave | None:
 
 
 def _flux_source(spec: ClusterSpec) -> KubeObject:
-    """Return the source of a repository that needs no login."""
+    """Return the source of a repository without login."""
     delivery = spec.delivery
     return {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
@@ -220,7 +222,7 @@ def _flux_kustomization(
 
 
 def _second_scheduler(spec: ClusterSpec) -> dict[str, str]:
-    """Return the one workload that Flux waits for, before pods are given its name."""
+    """Return the one workload that Flux waits for before pods get its name."""
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

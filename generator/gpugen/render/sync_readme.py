@@ -1,4 +1,4 @@
-"""The README beside the sync objects: who applies them, and what they presume."""
+"""The README of the delivery objects: who applies them, and what they require."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from gpugen.model.spec import ClusterSpec
 from gpugen.render.inventory import group
 
 _ARGOCD = """\
-`application.yaml` makes Argo CD deliver the Kubernetes half of `{cluster}` from `{path}`.
+`application.yaml` makes Argo CD deliver the cluster's half of `{cluster}` from `{path}`.
 
-Apply it once, or let an app-of-apps of yours find this folder:
+Apply it once, or include this folder in your app-of-apps:
 
 ```console
 $ kubectl -n {namespace} apply -f application.yaml
 ```
 
 - The project `{project}` must allow the repository, cluster-wide objects, and the namespaces that
-  the objects name, `kube-system` among them where the scheduler component is on.
-- A change that is merged is delivered at once (`automated`), and what someone changes by hand is
-  put back. Namespaces and CRDs are never deleted, not even together with the Application.
-- Sync waves: namespaces, CRDs, then all that is no workload, then the workloads with all the rest.
-  The last wave is 0, so objects of yours in an overlay need no wave of their own.
+  the objects use, including `kube-system` if the scheduler component is on.
+- Merged changes are delivered at once (`automated`), and manual changes in the cluster are
+  reverted. Namespaces and CRDs are never deleted, not even together with the Application.
+- Sync waves: namespaces, CRDs, then everything except workloads, then workloads and the rest.
+  The last wave is 0, so your own objects in an overlay need no wave.
 {order}"""
 
 _FLUX = """\
-These objects make Flux deliver the Kubernetes half of `{cluster}` from `{path}`, one
-Kustomization per wave: namespaces, CRDs, devices, then monitoring and scheduling beside each other.
+These objects make Flux deliver the cluster's half of `{cluster}` from `{path}`, one
+Kustomization per wave: namespaces, CRDs, devices, then monitoring and scheduling in parallel.
 
-Apply them once, or let a Kustomization of yours find this folder:
+Apply them once, or include this folder in your own Kustomization:
 
 ```console
 $ kubectl apply -f .
 ```
 
 {source}
-- An overlay of yours (`delivery.path`) keeps the folders of the waves.
+- Your own overlay (`delivery.path`) must keep the folders of the waves.
 - Namespaces and CRDs are waited for and never deleted. The other waves do not wait until their pods
-  run: one broken node must not hold up monitoring.
+  run: one broken node must not block monitoring.
 {order}"""
 
 _OWN_SOURCE = """\
 - `source.yaml` fetches `{url}`
-  without a login. For a private repository make a source of your own with its secret and name it
-  in the spec: `delivery.flux.sourceRef`.
+  without login. For a private repository create your own source with its secret and state it in
+  the spec: `delivery.flux.sourceRef`.
 - `delivery.revision` is a branch, a commit, or a full reference such as `refs/tags/v1`."""
 
 _GIVEN_SOURCE = """\
@@ -51,15 +51,15 @@ _GIVEN_SOURCE = """\
 _MIG = """
 ## A new MIG layout
 
-This half first, then the play. Once a change of `mig:` is delivered, the MIG managers of the pool
-restart, find their node's label in no layout, write the state `failed` and cut nothing: pods go on.
-Then run, at a time that suits them, in `ansible/`:
+Apply this half first, then run the play. When a change of `mig:` is delivered, the pool's MIG
+managers restart, do not find the layout of their node's label, set the state `failed` and change
+nothing: pods continue. Then run, at a suitable time, in `ansible/`:
 
 ```console
 $ ansible-playbook site.yml --limit {groups}
 ```
 
-It empties the nodes, sets the label and waits until they are cut.
+It drains the nodes, sets the label and waits until the layout is applied.
 """
 
 
@@ -68,20 +68,20 @@ _SECOND = """\
   before: {how}
 """
 _HOW = {
-    "argocd": "it stands in the wave before the workloads and Argo CD waits for it.",
+    "argocd": "it is in the wave before the workloads, and Argo CD waits for it.",
     "flux": "wave `40-scheduler` waits for that one Deployment of `30-scheduling`.",
 }
 _MAIN = """\
 - Pods are sent to the profile of the main scheduler (`gpugen-gpu-scheduler`) by a ConfigMap of
   `kube-system` that is not in git: `ansible/site.yml` writes it when every scheduler of the control
-  plane serves the profile, and deletes it before it touches one. Until then pods keep the default
+  plane serves the profile, and deletes it before it changes one. Until then pods keep the default
   profile, whatever is delivered first. Before `kubeadm upgrade` run `ansible/before-upgrade.yml`.
-  Who delivers needs the right to get ConfigMaps, which that policy reads.
+  The delivery engine needs the right to get ConfigMaps, which that policy reads.
 """
 
 
 def _order(spec: ClusterSpec) -> str:
-    """Say when pods are sent to the scheduler that packs; empty where no policy does it."""
+    """Return when pods are sent to the bin-packing scheduler; empty if no policy does it."""
     if not scheduling.name(spec) or not scheduling.completes(spec):
         return ""
     if scheduling.is_waited_for(spec):
@@ -90,7 +90,7 @@ def _order(spec: ClusterSpec) -> str:
 
 
 def readme(spec: ClusterSpec) -> str:
-    """Return the text for the engine of the spec, and the order where the cluster cuts GPUs."""
+    """Return the text for the engine of the spec, and the order for changes of MIG layouts."""
     groups = [group(pool) for pool in spec.pools if gpu_access.is_paused_for_mig(pool)]
     return _of_engine(spec) + (_MIG.format(groups=",".join(groups)) if groups else "")
 

@@ -29,10 +29,10 @@ def variables_file(spec: ClusterSpec, variables: Mapping[str, Any]) -> str:
 def as_data(value: Mapping[str, Any] | Sequence[Any]) -> Unsafe | dict[str, Any] | list[Any]:
     """Return variables in which Ansible evaluates Expressions and no other string.
 
-    Ansible runs lookups that it finds in variables, and a header in the text itself may change
-    the marks by which it finds them; so the type decides, and no text is searched. The largest
-    parts without an Expression are marked as a whole.
-    Raises TypeError: strings and Expressions share a mapping or sequence.
+    Ansible runs lookups that it finds in variables, and a header in the text itself may change the
+    marks by which it finds them; so the type decides, not the text. The largest parts without an
+    Expression are marked as a whole. Raises TypeError: strings and Expressions share a mapping or
+    sequence.
     """
     if not _evaluates(value):
         return Unsafe(value)
@@ -45,7 +45,7 @@ def _beside_expressions(item: Any) -> Any:
     if isinstance(item, Expression):
         return str(item)
     if isinstance(item, str):
-        raise TypeError(f"{item!r} is data and stands beside an Expression; give it another place")
+        raise TypeError(f"{item!r} is data beside an Expression; move it elsewhere")
     return as_data(item) if isinstance(item, Mapping | Sequence) else item
 
 

@@ -71,27 +71,27 @@ def _is_too_long(value: Any, rules: Any) -> bool:
     return most is not None and len(value) > most
 
 
-def _property_names(engine: Any, wanted: Any, mapping: Any, rules: Any) -> Iterator[Any]:
+def _property_names(engine: Any, expected: Any, mapping: Any, rules: Any) -> Iterator[Any]:
     """Validate the keys of a mapping that is not too large."""
     if isinstance(mapping, dict) and not _is_too_long(mapping, rules):
         for key in mapping:
-            yield from engine.descend(instance=key, schema=wanted)
+            yield from engine.descend(instance=key, schema=expected)
 
 
-def _additional_properties(engine: Any, wanted: Any, mapping: Any, rules: Any) -> Iterator[Any]:
+def _additional_properties(engine: Any, expected: Any, mapping: Any, rules: Any) -> Iterator[Any]:
     """Validate keys that the schema does not name; unknown ones are one error."""
     from jsonschema import ValidationError
 
-    if not isinstance(mapping, dict) or (wanted is not False and _is_too_long(mapping, rules)):
+    if not isinstance(mapping, dict) or (expected is not False and _is_too_long(mapping, rules)):
         return
     assert "patternProperties" not in rules, "no schema of ours has patterns of keys"
     others = (key for key in mapping if key not in rules.get("properties", ()))
-    if wanted is False:
+    if expected is False:
         if next(others, None) is not None:
             yield ValidationError("unknown keys")
         return
     for key in others:
-        yield from engine.descend(mapping[key], wanted, path=key)
+        yield from engine.descend(mapping[key], expected, path=key)
 
 
 def _any_of(engine: Any, branches: Any, value: Any, _: Any) -> Iterator[Any]:
@@ -116,22 +116,22 @@ def _choice(engine: Any, branches: Any, value: Any) -> Iterator[Any]:
     yield ValidationError("fits none of the alternatives", context=context)
 
 
-def _items(engine: Any, wanted: Any, items: Any, rules: Any) -> Iterator[Any]:
+def _items(engine: Any, expected: Any, items: Any, rules: Any) -> Iterator[Any]:
     """Validate the items of a list; of a long one, only those that the native engine rejects."""
     if not isinstance(items, list) or _is_too_long(items, rules):
         return
-    schema = {"$defs": combined_schema()["$defs"], "allOf": [wanted]}
+    schema = {"$defs": combined_schema()["$defs"], "allOf": [expected]}
     is_fine = _native(schema) if len(items) > MANY else None
     for index, item in enumerate(items):
         if is_fine is None or not is_fine(item):
-            yield from engine.descend(item, wanted, path=index)
+            yield from engine.descend(item, expected, path=index)
 
 
-def _unique_items(_: Any, is_wanted: bool, items: Any, rules: Any) -> Iterator[Any]:
+def _unique_items(_: Any, is_on: bool, items: Any, rules: Any) -> Iterator[Any]:
     """Find the first duplicate item; linear, unlike the engine's own keyword."""
     from jsonschema import ValidationError
 
-    if not is_wanted or not isinstance(items, list) or _is_too_long(items, rules):
+    if not is_on or not isinstance(items, list) or _is_too_long(items, rules):
         return
     seen: set[str] = set()
     for index, item in enumerate(items):

@@ -1,7 +1,7 @@
 """Stage 7: writes a tree below ``out/``, one transaction per cluster; or compares, writing nothing.
 
-Whatever gpugen did not write, or somebody edited since, is never changed unless a user names it or
-forces all. What that means is decided against the index; see ``survey`` and ``transaction``.
+Files that gpugen did not write, or that were edited since, are never changed unless a user names
+them or forces all. The index decides which they are; see ``survey`` and ``transaction``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def listed(out: Path, cluster: str) -> list[str]:
 
 
 def compare(tree: Tree, out: Path, cluster: str) -> list[Change]:
-    """List what stands there against what ``write`` would leave; writes nothing.
+    """List how the folder differs from what ``write`` would leave; writes nothing.
 
     Raises GpugenError: unreadable folder, or a newer gpugen wrote it.
     """
@@ -67,12 +67,11 @@ def write(
     overwrite: Collection[str] = (),
     lock: Lock | None = None,
 ) -> list[Change]:
-    """Make ``out/<cluster>`` hold the tree, and return what was changed for that.
+    """Write the tree to ``out/<cluster>``, and return the changes.
 
-    overwrite: paths that are taken over even if they are not ours. lock: shared by the clusters of
-    one run; None takes one for this call.
-    Raises NotOursError: files of somebody else are in the way, nothing was touched.
-    GpugenError: the environment refuses; the old tree stands.
+    overwrite: paths to overwrite even if gpugen did not write them. lock: shared by the clusters of
+    one run; None takes one for this call. Raises NotOursError: foreign files are in the way,
+    nothing was changed. GpugenError: an error of the environment; the old tree is unchanged.
     """
     if lock is None:
         with Lock(out) as own:
@@ -88,14 +87,14 @@ def write(
 
 
 def surroundings(out: Path, clusters: Collection[str]) -> Surroundings:
-    """Return what ``out/`` holds beside the clusters. Raises GpugenError: it cannot be read."""
+    """Return what ``out/`` contains besides the clusters. Raises GpugenError: it cannot be read."""
     with _reported(out, "", "read"), suppress(FileNotFoundError), files.folder(str(out)) as above:
         return look_around(above, clusters)
     return Surroundings((), ())
 
 
 def orphans(out: Path, clusters: Collection[str]) -> list[str]:
-    """List the folders in ``out/`` that carry our index but belong to none of the clusters."""
+    """List the folders in ``out/`` with gpugen's index that belong to none of the clusters."""
     return list(surroundings(out, clusters).orphans)
 
 
@@ -107,10 +106,10 @@ def prune(
     force: bool = False,
     lock: Lock | None = None,
 ) -> list[Change]:
-    """Delete the listed files and the index; return them, and what stays because it is foreign.
+    """Delete the listed files and the index; return them, and the foreign files that are kept.
 
-    keep: the beginning of paths that stay, such as ``ansible/``, and the index for them.
-    Raises NotOursError: a listed file was edited, or the index is damaged; nothing was touched.
+    keep: prefix of paths to keep, such as ``ansible/``, with their index. Raises NotOursError: a
+    listed file was edited, or the index is damaged; nothing was changed.
     """
     if lock is None:
         with Lock(out) as own:
@@ -123,27 +122,27 @@ def prune(
         survey = look(_kept(out, cluster, keep, force=force), out, cluster)
         if survey.index.texts and not survey.index.files:
             raise NotOursError(
-                f"{out}/{cluster}/{INDEX} is damaged: nothing there is known to be ours",
+                f"{out}/{cluster}/{INDEX} is damaged: it is unknown which files gpugen wrote",
                 "delete the folder by hand",
             )
         return _commit(lock, cluster, survey, force)
 
 
 def survey_gone(out: Path, cluster: str) -> list[Change]:
-    """List what ``prune`` would delete, and what stays. Raises GpugenError: unreadable folder."""
+    """List what ``prune`` would delete and keep. Raises GpugenError: unreadable folder."""
     with _reported(out, cluster, "read"):
         return look(None, out, cluster).changes
 
 
 def read(out: Path, cluster: str, path: str) -> bytes | None:
-    """Return what stands at a path of a cluster's folder, None where that is no regular file."""
+    """Return the content of a path of a cluster's folder, None if it is not a regular file."""
     with suppress(OSError, GpugenError), cluster_folder(out, cluster) as root:
         return None if root is None else files.read_below(root, path)
     return None
 
 
 def _kept(out: Path, cluster: str, beginning: str, *, force: bool) -> Tree | None:
-    """Return the files whose paths begin so and that are as the index says, or all by force."""
+    """Return the files with this prefix that match the index, or all with force."""
     kept = Tree()
     with cluster_folder(out, cluster) as root:
         if root is None or not beginning:
@@ -158,11 +157,11 @@ def _kept(out: Path, cluster: str, beginning: str, *, force: bool) -> Tree | Non
 def _commit(
     lock: Lock, cluster: str, survey: Survey, force: bool, overwrite: Collection[str] = ()
 ) -> list[Change]:
-    """Carry out what a survey found. Returns what was done, and of a gone cluster what stays."""
+    """Apply the changes of a survey. Returns them, and for a deleted cluster what is kept."""
     place = f"{lock.path}/{cluster}"
     if survey.is_clean:
         return []
-    _refuse(place, survey.immovable, "move them away; not even --force deletes a folder of yours")
+    _refuse(place, survey.immovable, "move them away; not even --force deletes your folders")
     if not force:
         refused = [change for change in survey.refused if change.path not in overwrite]
         _refuse(
@@ -182,7 +181,7 @@ def _commit(
 
 
 def _refuse(place: str, refused: list[Change], hint: str) -> None:
-    """Raise NotOursError if anything is refused, naming the first paths."""
+    """Raise NotOursError with the first paths if anything is refused."""
     if not refused:
         return
     named = ", ".join(f"{files.printable(c.path)} ({c.kind})" for c in refused[:_MOST_NAMED])
@@ -195,12 +194,12 @@ def _refuse(place: str, refused: list[Change], hint: str) -> None:
 
 @contextmanager
 def _reported(out: Path, cluster: str, verb: str = "write") -> Iterator[None]:
-    """Say which path the environment refused, and why."""
+    """Return the error of the environment, with path and reason."""
     try:
         yield
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else ""
         place = name if name.startswith(str(out)) else f"{out}/{cluster}/{name}".rstrip("/")
         reason = error.strerror or str(error)
-        hint = "" if verb == "read" else "what was there before still stands"
+        hint = "" if verb == "read" else "the previous output is unchanged"
         raise GpugenError(f"cannot {verb} {files.printable(place)}: {reason}", hint) from error

@@ -1,9 +1,9 @@
-"""Files in which git left conflict markers, and what each side of them was."""
+"""Files with git's conflict markers, and the content of each side."""
 
 from __future__ import annotations
 
 _OURS, _BASE, _MIDDLE, _THEIRS = b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>"
-_NEXT = {  # marker -> the part before it, the part behind it
+_NEXT = {  # marker -> the part before it, the part after it
     _OURS: ("", "ours"),
     _BASE: ("ours", "base"),
     _THEIRS: ("theirs", ""),
@@ -11,9 +11,10 @@ _NEXT = {  # marker -> the part before it, the part behind it
 
 
 def sides(content: bytes) -> tuple[bytes, ...]:
-    """Return the content as our side and as their side had it; nothing without whole conflicts.
+    """Return the content of both sides; nothing unless all conflicts are complete.
 
-    Marks of the styles merge, diff3 and zdiff3 are known; the base between them belongs to neither.
+    Markers of the styles merge, diff3 and zdiff3 are known; the base between them belongs to
+    neither side.
     """
     if not content.startswith(_OURS) and b"\n" + _OURS not in content:
         return ()

@@ -1,4 +1,4 @@
-"""The differences of a cluster's folder as unified diff text, safe to print."""
+"""Differences of a cluster's folder as a unified diff, safe to print."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 
 def unified(
-    shown: str, changes: list[Change], root: int | None, wanted: Mapping[str, bytes]
+    shown: str, changes: list[Change], root: int | None, expected: Mapping[str, bytes]
 ) -> Iterator[str]:
-    """Yield the diff from what stands there to what is wanted, line by line without line ends.
+    """Yield the diff from the existing to the expected content, lines without line ends.
 
-    shown: what paths begin with. root: handle of the folder, None where there is none. What no
-    diff can show is told in words.
+    shown: what paths begin with. root: handle of the folder, None if there is none. What a diff
+    cannot show is a sentence.
     """
     for change in changes:
         name = files.printable(f"{shown}/{change.path}")
@@ -28,11 +28,11 @@ def unified(
             continue
         if change.kind is Kind.MODE:
             yield from (f"diff a/{name} b/{name}", "old mode 100755", "new mode 100644")
-        elif change.path not in wanted and change.kind not in (Kind.DELETED, Kind.EDITED):
+        elif change.path not in expected and change.kind not in (Kind.DELETED, Kind.EDITED):
             yield f"Only in output: {name} ({change.kind})"
         else:
             before = None if root is None else files.read_below(root, change.path)
-            yield from _of_file(name, before, wanted.get(change.path))
+            yield from _of_file(name, before, expected.get(change.path))
 
 
 def _of_file(name: str, before: bytes | None, after: bytes | None) -> Iterator[str]:
@@ -52,7 +52,7 @@ def _of_file(name: str, before: bytes | None, after: bytes | None) -> Iterator[s
 
 
 def _lines(content: bytes | None) -> list[str] | None:
-    """Split text into lines that keep their line feed; None for what is no text."""
+    """Split text into lines that keep their line feed; None if it is not text."""
     if not content:
         return []
     if b"\0" in content:

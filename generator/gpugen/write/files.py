@@ -1,4 +1,4 @@
-"""File access below one folder by directory handles, where no link is ever followed."""
+"""File access below one folder by directory handles, without following links."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-LARGEST = 64 * 1024 * 1024  # bytes; nothing of ours comes near, so whatever is larger is not ours
-_DEEPEST = 64  # folders in one another; whatever is deeper is not ours
-WRONG_BITS = 0o7111  # git keeps whether a file may be run; no rendered file may
+LARGEST = 64 * 1024 * 1024  # bytes; rendered files are far smaller, so a larger one is foreign
+_DEEPEST = 64  # nested folders; whatever is deeper is foreign
+WRONG_BITS = 0o7111  # git records the executable bit; no rendered file has it
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
@@ -23,7 +23,7 @@ _CONTROLS = re.compile(
 
 
 class Stamp(NamedTuple):
-    """What tells whether a file was touched since it was looked at; mtime in nanoseconds."""
+    """The part of a file's status that changes with its content; mtime in nanoseconds."""
 
     inode: int
     size: int
@@ -31,7 +31,7 @@ class Stamp(NamedTuple):
 
 
 def printable(text: str) -> str:
-    """Return the text with whatever could drive a terminal shown as an escape; tabs stay."""
+    """Return the text with control characters escaped, except tabs."""
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
@@ -51,16 +51,16 @@ def folders_of(paths: Iterable[str]) -> set[str]:
 
 
 def open_folder(name: str, within: int | None = None) -> int:
-    """Open a folder that is no link and return its handle.
+    """Open a folder without following links and return its handle.
 
-    Raises OSError: it is missing, no folder, or a link.
+    Raises OSError: it is missing, not a folder, or a link.
     """
     return os.open(name, _OPEN_FOLDER, dir_fd=within)
 
 
 @contextmanager
 def folder(name: str, within: int | None = None) -> Iterator[int]:
-    """Hold a folder open; see ``open_folder``."""
+    """Keep a folder open; see ``open_folder``."""
     handle = open_folder(name, within)
     try:
         yield handle
@@ -69,7 +69,7 @@ def folder(name: str, within: int | None = None) -> Iterator[int]:
 
 
 def open_below(root: int, path: str) -> int:
-    """Open a folder below another, step by step so that no link is followed; empty for itself."""
+    """Open a folder below another, step by step without following links; empty for itself."""
     handle = os.dup(root)
     for step in path.split("/") if path else ():
         try:
@@ -81,7 +81,7 @@ def open_below(root: int, path: str) -> int:
 
 
 def read(name: str, within: int, largest: int = LARGEST) -> tuple[bytes, os.stat_result] | None:
-    """Return content and status of a regular file, None where something else stands.
+    """Return content and status of a regular file, None for anything else.
 
     A file above ``largest`` bytes counts as something else. Raises OSError: unreadable or missing.
     """
@@ -112,7 +112,7 @@ def read_below(root: int, path: str) -> bytes | None:
 
 
 def read_text(name: str, within: int) -> str:
-    """Return a file's text, empty where there is no regular file of UTF-8."""
+    """Return a file's text, empty if it is not a regular UTF-8 file."""
     try:
         found = read(name, within)
         return found[0].decode() if found else ""
@@ -121,7 +121,7 @@ def read_text(name: str, within: int) -> str:
 
 
 def create(path: str, content: bytes, within: int) -> None:
-    """Write a new file; nothing may stand there. Errors of write and close are raised."""
+    """Write a new file, which must not exist. Errors of write and close are raised."""
     try:
         handle = os.open(path, _CREATE, 0o644, dir_fd=within)
         try:
@@ -137,7 +137,7 @@ def create(path: str, content: bytes, within: int) -> None:
 
 @contextmanager
 def named(path: str) -> Iterator[None]:
-    """Let an error of the block name this path, not the one that the system call was given."""
+    """Let errors of the block report this path, not that of the system call."""
     try:
         yield
     except OSError as error:
@@ -146,18 +146,18 @@ def named(path: str) -> Iterator[None]:
 
 
 def stamp(status: os.stat_result) -> Stamp:
-    """Take the part of a status that changes when content does."""
+    """Return the part of a status that changes with the content."""
     return Stamp(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def entries(handle: int) -> list[os.DirEntry[str]]:
-    """List a folder by name, in a fixed order."""
+    """List a folder, sorted by name."""
     with os.scandir(handle) as found:
         return sorted(found, key=lambda entry: entry.name)
 
 
 def is_there(name: str, within: int) -> bool:
-    """Tell whether anything has this name, be it a link to nowhere."""
+    """Tell whether anything has this name, even a broken link."""
     try:
         os.stat(name, dir_fd=within, follow_symlinks=False)
     except FileNotFoundError:
@@ -166,9 +166,9 @@ def is_there(name: str, within: int) -> bool:
 
 
 def empty_folders(path: str, name: str, within: int) -> list[str] | None:
-    """Return a folder's path and those of all folders in it, None if anything else is in it.
+    """Return the paths of a folder and all its subfolders, None if it contains anything else.
 
-    git does not see such folders. One that cannot be read may hold something.
+    git ignores such folders. One that cannot be read may contain something.
     """
     found = [path]
     if path.count("/") > _DEEPEST:
@@ -188,7 +188,7 @@ def empty_folders(path: str, name: str, within: int) -> list[str] | None:
 
 
 def remove_if_empty(name: str, within: int) -> bool:
-    """Delete a folder and tell so, unless something is left in it."""
+    """Delete a folder if it is empty, and tell whether it was."""
     try:
         os.rmdir(name, dir_fd=within)
     except OSError as error:
@@ -199,7 +199,7 @@ def remove_if_empty(name: str, within: int) -> bool:
 
 
 def remove_tree(name: str, within: int) -> None:
-    """Delete a folder of ours with all it holds; links in it are deleted, not followed."""
+    """Delete gpugen's own folder with its content; links in it are deleted, not followed."""
     with folder(name, within) as handle:
         for entry in entries(handle):
             if entry.is_dir(follow_symlinks=False):
@@ -211,7 +211,7 @@ def remove_tree(name: str, within: int) -> None:
 
 @contextmanager
 def plain_modes() -> Iterator[None]:
-    """Let files be 0644 and folders 0755, whatever the user's umask."""
+    """Create files as 0644 and folders as 0755, whatever the user's umask."""
     before = os.umask(0o022)
     try:
         yield

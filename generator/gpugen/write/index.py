@@ -1,7 +1,8 @@
 """The index of a rendered cluster: lines of SHA-256 and path that answer "may I overwrite this?".
 
 One file for the cluster and one for each pool, so that branches that change two pools never touch
-the same one. Whatever git leaves of them is read: markers, both sides of a conflict, old lines.
+the same one. After merges it may contain conflict markers, both sides of a conflict and old lines,
+which are all read.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gpugen.write import files
 
 FOLDER = ".gpugen-index"
 INDEX = f"{FOLDER}/cluster"
-FORMER = ".gpugen.json"  # the one index of gpugen 0.1 before its first release: read, then removed
+FORMER = ".gpugen.json"  # the index of gpugen 0.1 before its first release: read, then removed
 LARGEST = 16 * 1024 * 1024  # bytes of all index files together; of 500 pools they have one
 
 _HEAD = "# SHA-256 and path of each file that gpugen wrote here and may overwrite\n"
@@ -33,14 +34,14 @@ _VERSION = re.compile(
 )
 _PHASES = ("dev", "a", "b", "rc", None, "post")
 _FORBIDDEN = frozenset(("", ".", "..", ".git"))  # steps of a path, in lower case
-_DEEPEST, _LONGEST = 32, 256  # steps of a path, characters of a step; no rendered path comes near
+_DEEPEST, _LONGEST = 32, 256  # steps of a path, characters of a step; rendered paths have far fewer
 
 
 class Index(NamedTuple):
-    """What the index files of one folder say. files: path -> the hashes under which it is ours.
+    """The content of one folder's index files. files: path -> the hashes that gpugen wrote.
 
-    version: of the newest gpugen that wrote here, empty where no line says. texts: the index files
-    as they stand, by path.
+    version: of the newest gpugen that wrote here, empty if no line tells. texts: the index files by
+    path.
     """
 
     files: Mapping[str, Collection[str]]
@@ -59,7 +60,7 @@ def line(path: str, content: bytes) -> str:
 
 
 def is_index(path: str) -> bool:
-    """Tell whether a path of a cluster's folder is a file of the index, today's or the former."""
+    """Tell whether a path of a cluster's folder is an index file, current or former."""
     folder, _, name = path.rpartition("/")
     return path == FORMER or (folder == FOLDER and _NAME.fullmatch(name) is not None)
 
@@ -67,7 +68,7 @@ def is_index(path: str) -> bool:
 def texts_for(tree: Tree, before: Index) -> dict[str, bytes]:
     """Return the index files of a tree, by path.
 
-    The version that they name stays as it is for as long as no file of the cluster changes.
+    The version in them does not change as long as no other file of the cluster changes.
     """
     lines: dict[str, list[str]] = {INDEX: []}
     hashes = {}
@@ -83,7 +84,7 @@ def texts_for(tree: Tree, before: Index) -> dict[str, bytes]:
 
 
 def read(root: int) -> Index:
-    """Read the index files of an open folder as hostile input; lines that are none say nothing.
+    """Read the index files of an open folder as hostile input; invalid lines are ignored.
 
     Raises GpugenError: a newer gpugen wrote there.
     """
@@ -92,7 +93,8 @@ def read(root: int) -> Index:
     version = max((one for one in written if _order(one)[0]), key=_order, default="")
     if version and _order(version) > _order(__version__):
         raise GpugenError(
-            f"a newer gpugen, {version}, wrote this; {__version__} would take back what it changed",
+            f"this output was written by gpugen {version}; the older {__version__} would revert"
+            " its changes",
             f"install gpugen {version} or newer",
         )
     return Index(known(texts), version, texts)
@@ -110,7 +112,7 @@ def known(texts: Mapping[str, bytes]) -> dict[str, list[str]]:
 
 
 def _texts(root: int) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of the index files; what is no regular file is none."""
+    """Yield path and content of the index files that are regular files."""
     left = LARGEST
     with suppress(OSError):
         if found := files.read(FORMER, root, left):
@@ -129,7 +131,7 @@ def _decoded(text: bytes) -> str:
 
 
 def _former(content: bytes) -> Iterator[tuple[str, str]]:
-    """Yield what the JSON of an older gpugen lists; nothing where it is torn."""
+    """Yield the files in the JSON index of an older gpugen; nothing if it is truncated."""
     try:
         data = json.loads(content.decode())
     except (ValueError, RecursionError):
@@ -141,7 +143,7 @@ def _former(content: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _is_path(path: str) -> bool:
-    """Tell whether a line's path can be one of ours: relative, normalised, none of the index."""
+    """Tell whether a line's path is valid: relative, normalised, not an index file."""
     steps = path.lower().split("/")
     return (
         path.isprintable()
@@ -154,7 +156,7 @@ def _is_path(path: str) -> bool:
 
 
 def _order(version: str) -> tuple[tuple[int, ...], int, int]:
-    """Return what versions of gpugen sort by; empty numbers for what is no version."""
+    """Return the sort key of a version; without numbers if it is not a version."""
     found = _VERSION.fullmatch(version)
     if found is None:
         return (), 0, 0

@@ -1,8 +1,8 @@
-"""The right to write below one ``out/`` folder, and the private folder that goes with it.
+"""The lock on one ``out/`` folder, and the private folder for lock and staging.
 
-``out/.gpugen/`` holds lock and staging: on the file system of the clusters, never moved,
-and hidden from git by a ``.gitignore`` of its own should a killed run leave it behind. The lock is
-advisory on an open file, so it dies with its process; whoever holds it last removes the file.
+``out/.gpugen/`` holds lock and staging: on the file system of the clusters, never moved, and hidden
+from git by a ``.gitignore`` of its own in case a killed run leaves it behind. The lock is advisory
+on an open file, so it ends with its process; the last holder removes the file.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _POLL = 0.05  # seconds between two tries
 
 
 class Lock:
-    """Holds ``out/`` from the first change until the block ends. wait: seconds for another run.
+    """Locks ``out/`` from the first change until the block ends. wait: seconds for another run.
 
-    Entering it takes the lock only where an interrupted run left something to clear away.
-    is_held: this process may write now; out, state: handles of the two folders while it may;
-    place: where locks and staging are, for messages.
+    Entering it takes the lock only if an interrupted run left something to clean up. is_held: this
+    process may write now; out, state: handles of the two folders while it may; place: where locks
+    and staging are, for messages.
     """
 
     def __init__(self, out: Path, *, wait: float = 10.0) -> None:
@@ -72,7 +72,7 @@ class Lock:
             time.sleep(_POLL)
 
     def stage(self) -> int:
-        """Return the handle of an empty folder for files that are not in place yet."""
+        """Return the handle of an empty staging folder."""
         if self._stage < 0:
             with files.named(self.place):
                 os.mkdir(STAGE, 0o700, dir_fd=self.state)
@@ -80,7 +80,7 @@ class Lock:
         return self._stage
 
     def clear_stage(self) -> None:
-        """Delete what is staged. A leftover is no harm: the next run deletes it."""
+        """Delete what is staged. Leftovers are harmless: the next run deletes them."""
         if self._stage >= 0:
             os.close(self._stage)
             self._stage = -1
@@ -88,7 +88,7 @@ class Lock:
             files.remove_tree(STAGE, self.state)
 
     def _try(self) -> bool:
-        """Open everything and lock, without waiting; nothing stays open where that fails."""
+        """Open everything and lock, without waiting; on failure nothing stays open."""
         with held(), files.plain_modes():
             try:
                 self._open()
@@ -99,7 +99,7 @@ class Lock:
                     with files.named(self.place):
                         self._settle()
             except (BlockingIOError, FileNotFoundError):
-                pass  # somebody else holds it, or removed it just now
+                pass  # another run holds it, or has just removed it
             finally:
                 if not self.is_held:
                     self._close()
@@ -122,11 +122,11 @@ class Lock:
         try:
             Path(self.path).mkdir(0o755)
         except FileNotFoundError as error:
-            raise GpugenError(f"cannot make {self.path}: the folder above it is missing") from error
+            raise GpugenError(f"cannot create {self.path}: its parent folder is missing") from error
         self._made_out = True
 
     def _settle(self) -> None:
-        """Say who holds the lock, hide the folder from git, delete what a killed run staged."""
+        """Write who holds the lock, hide the folder from git, delete what a killed run staged."""
         holder = {"pid": os.getpid(), "host": os.uname().nodename, "since": _now()}
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, json.dumps(holder).encode(), 0)
@@ -152,7 +152,7 @@ class Lock:
             os.rmdir(STATE, dir_fd=self.out)
         with suppress(OSError):
             if self._made_out:
-                Path(self.path).rmdir()  # only if nothing was written after all
+                Path(self.path).rmdir()  # only if nothing was written
         self._close()
 
     def _close(self) -> None:

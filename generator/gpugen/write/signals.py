@@ -1,4 +1,4 @@
-"""Signals during a commit wait until it is done; before it they end the run as ever."""
+"""Signals during a commit wait until it is done; before it they end the run as usual."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Keep signals that stop the process waiting until the block is done."""
+    """Defer signals that stop the process until the block is done."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What stands in ``out/`` beside the clusters: output of clusters that are gone, foreign paths."""
+"""What is in ``out/`` besides the clusters: output of clusters without a spec, foreign paths."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from gpugen.write import files
 from gpugen.write.index import FOLDER, FORMER
 from gpugen.write.lock import IGNORED, STAGE, STATE
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]*\Z")  # of a cluster; stands in commands to paste
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*\Z")  # of a cluster; is part of commands to paste
 _OF_STATE = frozenset(("lock", STAGE))
 
 
 class Surroundings(NamedTuple):
-    """orphans: folders with our index that are no cluster; foreign: folders end in ``/``."""
+    """orphans: folders with gpugen's index but no spec; foreign: folders end in ``/``."""
 
     orphans: tuple[str, ...]
     foreign: tuple[str, ...]
 
 
 def look_around(above: int, clusters: Collection[str]) -> Surroundings:
-    """Sort what an open ``out/`` holds beside the clusters; empty folders count for nothing."""
+    """Sort what an open ``out/`` contains besides the clusters; empty folders are ignored."""
     orphans: list[str] = []
     foreign: list[str] = []
     for entry in files.entries(above):
@@ -50,7 +50,7 @@ def _has_index(name: str, above: int) -> bool:
 
 
 def _in_state(above: int) -> Iterator[str]:
-    """Yield what no run of ours leaves in the folder of lock and staging."""
+    """Yield what gpugen never leaves in the folder of lock and staging."""
     try:
         with files.folder(STATE, above) as state:
             for entry in files.entries(state):

@@ -1,4 +1,4 @@
-"""What stands in a cluster's folder beside what should: the changes, and what forbids them."""
+"""The difference between a cluster's folder and its tree: changes, and what prevents them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_INDEX = Index(NOTHING, "", NOTHING)
 
 
 class Kind(StrEnum):
-    """How a path in a cluster's folder differs from what is rendered."""
+    """How a path in a cluster's folder differs from the rendered tree."""
 
     ADDED = "added"
     CHANGED = "changed"
@@ -44,9 +44,9 @@ class Change(NamedTuple):
 class Survey:
     """All differences of one folder, sorted into what a commit has to do about them.
 
-    wanted: path -> content of what shall stand there, the index files among it; index: what they
-    say now. refused: stops the run unless it is forced; immovable: even then. spare_folders: those
-    that no wanted file needs. stamps: of what is replaced or deleted.
+    expected: path -> content, index files included; index: their current content. refused: stops
+    the run unless it is forced; immovable: even then. spare_folders: those that no expected file
+    needs. stamps: of what is replaced or deleted.
     """
 
     def __init__(self, wanted: Mapping[str, bytes], index: Index = _NO_INDEX) -> None:
@@ -74,12 +74,12 @@ class Survey:
 
 @contextmanager
 def cluster_folder(out: Path, cluster: str) -> Iterator[int | None]:
-    """Hold ``out/<cluster>`` open; None where it does not exist.
+    """Keep ``out/<cluster>`` open; None if it does not exist.
 
-    Raises NotOursError: a link or a file stands there or at ``out``. OSError: unreadable.
+    Raises NotOursError: it or ``out`` is a link or a file. OSError: unreadable.
     """
     if "/" in cluster or cluster.startswith(".") or not cluster:
-        raise ValueError(f"{cluster!r} cannot name a folder of out/")
+        raise ValueError(f"{cluster!r} is not a valid folder name for out/")
     handle = -1
     try:
         with files.folder(str(out)) as above:
@@ -90,8 +90,8 @@ def cluster_folder(out: Path, cluster: str) -> Iterator[int | None]:
         if error.errno not in (errno.ENOTDIR, errno.ELOOP):
             raise
         raise NotOursError(
-            f"{out}/{cluster} cannot be used: it or {out} is a link or no folder",
-            "remove it, or name another folder by --out; links are not followed",
+            f"{out}/{cluster} cannot be used: it or {out} is a link or not a folder",
+            "remove it, or choose another folder with --out; links are not followed",
         ) from error
     try:
         yield handle if handle >= 0 else None
@@ -101,7 +101,7 @@ def cluster_folder(out: Path, cluster: str) -> Iterator[int | None]:
 
 
 def look(tree: Tree | None, out: Path, cluster: str) -> Survey:
-    """Survey a cluster's folder against a tree; without one not even the index shall stay.
+    """Compare a cluster's folder with a tree; without one all is to be deleted, with the index.
 
     Raises OSError: unreadable folder.
     """
@@ -119,7 +119,7 @@ def look(tree: Tree | None, out: Path, cluster: str) -> Survey:
 
 
 class _Walk:
-    """The walk through one folder, and what it has met so far."""
+    """The walk through one folder, and what it has found so far."""
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
@@ -130,7 +130,7 @@ class _Walk:
         self.seen: set[str] = set()
 
     def finish(self) -> Survey:
-        """Add what was not met, and return everything in order."""
+        """Add missing files, and return everything in order."""
         survey = self.survey
         for path in self.wanted.keys() - self.seen:
             self._note(path, Kind.MISSING if path in self.known else Kind.ADDED)
@@ -177,7 +177,7 @@ class _Walk:
             self.survey.immovable += [c for c in below if c.kind is Kind.FOREIGN]
 
     def _visit_file(self, entry: os.DirEntry[str], handle: int, path: str) -> None:
-        """Examine what stands where a file of ours belongs or belonged."""
+        """Examine the path of a present or former file of gpugen."""
         kind = Kind.EDITED if path in self.known and path not in self.needed else Kind.FOREIGN
         if not entry.is_file(follow_symlinks=False):
             is_link = entry.is_symlink()
@@ -205,7 +205,7 @@ class _Walk:
         return None
 
     def _is_ours(self, path: str, content: bytes) -> bool:
-        """Tell whether gpugen wrote this, or git put it together from what gpugen wrote."""
+        """Tell whether gpugen wrote this, or git merged it from what gpugen wrote."""
         hashes = self.known.get(path, ())
         if sha256(content) in hashes:
             return True
@@ -215,7 +215,7 @@ class _Walk:
     def _take_over(
         self, entry: os.DirEntry[str], path: str, kind: Kind, *, is_refused: bool = True
     ) -> None:
-        """Let what stands there be replaced or deleted."""
+        """Mark a path to be replaced or deleted."""
         self._note(path, kind, is_refused=is_refused)
         self.survey.stamps[path] = files.stamp(entry.stat(follow_symlinks=False))
         if path in self.wanted:

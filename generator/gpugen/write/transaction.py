@@ -1,8 +1,8 @@
 """Changes of one cluster's folder: all of them, or on an error none.
 
-Before the first move the index gets the lines of what is to come beside those of what stands, so
-that a killed commit can be told from an edit; after the last it gets its own text. Whatever is
-replaced or deleted waits in the staging folder until then, and an error brings it back.
+Before the first move the index gets the lines of the new files in addition to those of the old
+ones, so that a killed commit differs from an edit; after the last move it gets its final text.
+Replaced and deleted files wait in the staging folder until then, and an error restores them.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from gpugen.write.lock import Lock
 from gpugen.write.signals import held
 from gpugen.write.survey import Survey
 
-# What file systems without hard links answer.
+# Errors of file systems without hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _link = partial(os.link, follow_symlinks=False)
-_BEFORE, _BOTH = "before", "both"  # the staged index as it stood, and with what is to come
+_BEFORE, _BOTH = "before", "both"  # the staged index as it was, and with the new lines
 
 
-def write_new(lock: Lock, cluster: str, wanted: Mapping[str, bytes]) -> None:
+def write_new(lock: Lock, cluster: str, expected: Mapping[str, bytes]) -> None:
     """Write a cluster that does not exist yet: staged as a whole, moved by one rename."""
     stage = lock.stage()
     with files.named(""):
         os.mkdir("new", 0o755, dir_fd=stage)
     with files.folder("new", stage) as root:
-        for folder in sorted(files.folders_of(wanted)):
+        for folder in sorted(files.folders_of(expected)):
             os.mkdir(folder, 0o755, dir_fd=root)
-        for path, content in wanted.items():
+        for path, content in expected.items():
             files.create(path, content, root)
     with files.named(""):
         os.rename("new", cluster, src_dir_fd=stage, dst_dir_fd=lock.out)
 
 
 def change(lock: Lock, cluster: str, survey: Survey) -> None:
-    """Bring an existing cluster from what was surveyed to what is wanted.
+    """Change an existing cluster from what was surveyed to what is expected.
 
-    Raises NotOursError: somebody changed a file after the survey. OSError: the disk refuses. In
-    both cases everything is as before the call; GpugenError: it is not, and the message says so.
+    Raises NotOursError: a file was changed after the survey. OSError: an error of the disk. In both
+    cases everything is as before the call; GpugenError: it is not, as the message says.
     """
-    stage, wanted = lock.stage(), survey.wanted
-    paths = [*survey.write, INDEX] if INDEX not in survey.write and wanted else survey.write
+    stage, expected = lock.stage(), survey.expected
+    paths = [*survey.write, INDEX] if INDEX not in survey.write and expected else survey.write
     staged = {path: f"new-{number}" for number, path in enumerate(paths)}
     for path, name in staged.items():
         with files.named(path):
-            files.create(name, wanted[path], stage)
+            files.create(name, expected[path], stage)
     with files.named(INDEX):
         files.create(_BOTH, _both(survey), stage)
         if INDEX in survey.index.texts:
@@ -62,7 +62,7 @@ def change(lock: Lock, cluster: str, survey: Survey) -> None:
         moves = _Moves(root, stage, survey.stamps)
         try:
             _carry_out(moves, survey, staged)
-            if not wanted:
+            if not expected:
                 remove_if_empty(cluster, lock.out)
         except BaseException as error:
             moves.undo(error)
@@ -72,15 +72,15 @@ def change(lock: Lock, cluster: str, survey: Survey) -> None:
 
 
 def _both(survey: Survey) -> bytes:
-    """Return the text of an index that knows what stands, and what is to come."""
+    """Return the text of an index with the lines of existing and of new files."""
     known = survey.index.files.items()
     lines = [f"{hash_} {path}\n" for path, hashes in known for hash_ in hashes]
-    lines += [line(path, survey.wanted[path]) for path in survey.write if not is_index(path)]
+    lines += [line(path, survey.expected[path]) for path in survey.write if not is_index(path)]
     return "".join((f"gpugen {__version__}\n", *lines)).encode()
 
 
 def _carry_out(moves: _Moves, survey: Survey, staged: Mapping[str, str]) -> None:
-    """Do everything; the index files come last, and of these the cluster's own."""
+    """Do all moves; the index files come last, and of these the cluster's own."""
     texts = survey.index.texts
     for path in (FOLDER, INDEX):
         if path in survey.stamps and path not in texts:  # somebody's link or file
@@ -96,7 +96,7 @@ def _carry_out(moves: _Moves, survey: Survey, staged: Mapping[str, str]) -> None
     paths += filter(is_index, {*survey.write, *survey.delete} - {INDEX})
     for path in paths:
         moves.replace(path, staged.get(path, ""))
-    if survey.wanted:
+    if survey.expected:
         moves.overwrite(INDEX, staged[INDEX])
     else:
         moves.replace(INDEX)
@@ -104,7 +104,7 @@ def _carry_out(moves: _Moves, survey: Survey, staged: Mapping[str, str]) -> None
 
 
 class _Moves:
-    """Moves between a cluster's folder and the staging folder, each of which can be taken back."""
+    """Moves between a cluster's folder and the staging folder, each of which can be reverted."""
 
     def __init__(self, root: int, stage: int, stamps: Mapping[str, Stamp]) -> None:
         self._root = root
@@ -115,15 +115,15 @@ class _Moves:
         self._handle = -1
 
     def close(self) -> None:
-        """Let go of the folder that is open."""
+        """Close the open folder."""
         if self._handle >= 0:
             os.close(self._handle)
         self._handle = -1
 
     def replace(self, path: str, staged: str = "") -> None:
-        """Set aside what stands at a path, and put a staged file there if one is named.
+        """Move a path's content to staging, and put a staged file there if one is given.
 
-        Raises NotOursError: it is not what the survey saw.
+        Raises NotOursError: it is not what the survey found.
         """
         with files.named(path):
             self._set_aside(path)
@@ -131,7 +131,7 @@ class _Moves:
                 self._put(path, staged)
 
     def overwrite(self, path: str, staged: str, before: str = "") -> None:
-        """Let a staged file take the place of another in one step. before: what takes it back."""
+        """Replace a file by a staged one in one step. before: what reverts it."""
         with files.named(path):
             folder, name = self._at(path)
             os.rename(staged, name, src_dir_fd=self._stage, dst_dir_fd=folder)
@@ -139,31 +139,31 @@ class _Moves:
         self._undo.append(undo)
 
     def make_folders(self, folders: Iterable[str]) -> None:
-        """Make the folders that are not there."""
+        """Create missing folders."""
         for path in sorted(folders):
             with files.named(path), suppress(FileExistsError):
                 self._make_folder(path)
                 self._undo.append(partial(self._remove_folder, path))
 
     def remove_folders(self, folders: Iterable[str]) -> None:
-        """Delete the folders in which nothing is left, the innermost first."""
+        """Delete empty folders, innermost first."""
         for path in sorted(folders, reverse=True):
             with files.named(path):
                 if self._remove_folder(path):
                     self._undo.append(partial(self._make_folder, path))
 
     def undo(self, cause: BaseException) -> None:
-        """Take every move back, the last first.
+        """Revert every move, the last first.
 
-        Raises GpugenError: the disk refuses even that; the next run completes the commit.
+        Raises GpugenError: an error of the disk; the next run completes the commit.
         """
         try:
             while self._undo:
                 self._undo.pop()()
         except OSError as error:
             raise GpugenError(
-                f"stopped half way ({cause}) and cannot go back: {error.strerror}",
-                "render again once the disk is well; it completes what was begun",
+                f"failed halfway ({cause}), and reverting failed: {error.strerror}",
+                "repair the disk and render again, which completes the commit",
             ) from cause
 
     def _at(self, path: str) -> tuple[int, str]:
@@ -181,25 +181,29 @@ class _Moves:
             os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=self._stage)
         except FileNotFoundError:
             if path in self._stamps:
-                raise NotOursError(f"{files.printable(path)} was deleted just now") from None
+                raise NotOursError(f"{files.printable(path)} was deleted in the meantime") from None
             return
         self._undo.append(partial(self._bring_back, path, aside))
         status = os.stat(aside, dir_fd=self._stage, follow_symlinks=False)
         if not is_index(path) and files.stamp(status) != self._stamps.get(path):
             done = "changed" if path in self._stamps else "made"
-            raise NotOursError(f"{files.printable(path)} was {done} by somebody else just now")
+            raise NotOursError(
+                f"{files.printable(path)} was {done} by another program in the meantime"
+            )
 
     def _bring_back(self, path: str, aside: str) -> None:
         folder, name = self._at(path)
         os.rename(aside, name, src_dir_fd=self._stage, dst_dir_fd=folder)
 
     def _put(self, path: str, staged: str) -> None:
-        """Put a file where nothing stands, and fail if something does by now."""
+        """Create a file, and fail if it exists by now."""
         folder, name = self._at(path)
         try:
             _link(staged, name, src_dir_fd=self._stage, dst_dir_fd=folder)
         except FileExistsError as error:
-            raise NotOursError(f"{files.printable(path)} was made by somebody just now") from error
+            raise NotOursError(
+                f"{files.printable(path)} was created by another program in the meantime"
+            ) from error
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise

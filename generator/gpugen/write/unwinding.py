@@ -1,4 +1,4 @@
-"""What signals do while files are written: unwind the stack, so that the work is taken back."""
+"""What signals do while files are written: unwind the stack, so that moves are reverted."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from contextlib import contextmanager
 
 @contextmanager
 def unwinding() -> Iterator[None]:
-    """Turn SIGINT into KeyboardInterrupt and SIGTERM into SystemExit(143) for as long as it lasts.
+    """Turn SIGINT into KeyboardInterrupt and SIGTERM into SystemExit(143) in the block.
 
-    Elsewhere the process ends at once (``gpugen.__main__``): code that is not ours, a native module
-    that is being loaded among it, may swallow an exception or end in one of its own.
+    Elsewhere the process exits at once (``gpugen.__main__``): other code, such as a native module
+    that is being loaded, may swallow an exception or raise its own.
     """
-    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
+    if (
+        threading.current_thread() is not threading.main_thread()
+    ):  # only the main thread may set handlers
         yield
         return
     handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: _terminate}

@@ -33,7 +33,7 @@ def test_a_layout_that_does_not_fit_names_the_nearest() -> None:
 def test_an_unknown_profile_does_not_fit() -> None:
     answer = gpugen("mig", "check", A100, "1g.6gb=1")
     assert answer.code == 1
-    assert "is not a profile of this board, which has 1g.5gb" in answer.out
+    assert "is not a MIG profile of this GPU model, which has 1g.5gb" in answer.out
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_batches_are_those_of_the_spec(stated: list[Any]) -> None:
 
 def test_a_run_of_some_roles_verifies_those_and_reboots_for_those_only() -> None:
     found = tasks(site(settings_of(resolved()), ROLES), 1)
-    own = {name: f"Note whether {name} needs a reboot" for name in ROLES[:2]}
+    own = {name: f"Record whether {name} needs a reboot" for name in ROLES[:2]}
     for task in found:
         if task["name"].startswith("Verify"):
             assert task["tags"][0] == task[INCLUDE]["name"]
@@ -114,9 +114,9 @@ def test_what_interrupts_a_host_is_asked_for_and_tagged() -> None:
     reboot = names.index("Reboot")
     assert found[reboot]["tags"] == ["disruptive"]
     for name in (
-        "Stop where no reboot is allowed",
-        "Refuse to reboot the machine that the play runs on (DRV-18)",
-        "Empty the node of work (DRV-15)",
+        "Fail unless a reboot is allowed",
+        "Refuse to reboot the control host (DRV-18)",
+        "Cordon and drain the node (DRV-15)",
     ):
         assert names.index(name) < reboot
     (word,) = (
@@ -128,7 +128,7 @@ def test_what_interrupts_a_host_is_asked_for_and_tagged() -> None:
 def test_without_a_context_no_node_is_emptied_and_none_rebooted_under_its_kubelet() -> None:
     found = tasks(site(settings_of(resolved({"/access": {}})), ROLES[:3]), 1)
     assert not [step for step in steps(found) if step[0] == "gpu_node"]
-    assert "Stop where the kubelet runs (DRV-15)" in [task["name"] for task in found]
+    assert "Fail if the kubelet runs (DRV-15)" in [task["name"] for task in found]
 
 
 def test_every_task_of_a_role_carries_its_tag() -> None:

@@ -48,7 +48,7 @@ def test_file_edited_in_the_middle_of_a_commit_is_kept(tmp_path: Path) -> None:
 
     for content in ({**FIRST, "site.yml": "x", "waves/10/pool.yaml": "y"}, {"site.yml": "x"}):
         render(FIRST, out, force=True)
-        with Editing(out) as lock, pytest.raises(NotOursError, match="changed by somebody"):
+        with Editing(out) as lock, pytest.raises(NotOursError, match="changed by another"):
             render(content, out, lock=lock)
         assert names(out) == ["lab"]
     assert (out / "lab/waves/10/pool.yaml").read_text() == "mine\n"

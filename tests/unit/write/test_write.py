@@ -104,7 +104,7 @@ def test_clusters_of_one_run_share_a_lock(out: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", ".gpugen", "../out"])
 def test_cluster_cannot_leave_the_folder(out: Path, name: str) -> None:
-    with pytest.raises(ValueError, match="cannot name a folder"):
+    with pytest.raises(ValueError, match="not a valid folder name"):
         render(FIRST, out, cluster=name)
 
 

@@ -1,7 +1,7 @@
-"""What Prometheus sees of a cluster: the exporter's rows per pool, and names that others give.
+"""What Prometheus sees of a cluster: the exporter's rows per pool, and names of other programs.
 
-The exporter's CSV, the alert rules and the dashboards are made from these facts, so that no rule
-reads a series that nobody exports.
+The exporter's CSV, alert rules and dashboards are built from these facts, so that no rule reads a
+series that is not exported.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _EVERYWHERE = (
     Row("DCGM_FI_DEV_GET_GPU_RECOVERY_ACTION", "gauge", "What the driver asks for; 0 is nothing."),
 )
 # Utilisation is not measured per instance. The XID count is looked up by GPU number in readings per
-# instance, so on cut GPUs it names the wrong one: NVIDIA/dcgm-exporter expcollector.go.
+# instance, so with MIG it names the wrong one: NVIDIA/dcgm-exporter expcollector.go.
 _WHOLE_GPUS = (
     Row("DCGM_FI_DEV_GPU_UTIL", "gauge", "GPU utilisation (%)."),
     Row("DCGM_FI_DEV_MEM_COPY_UTIL", "gauge", "Memory utilisation (%)."),
@@ -152,7 +152,8 @@ _PROFILING_GROUPS = (
 def has_profiling(options: DcgmExporter, pool: NodePool) -> bool:
     """Tell whether the exporter reads profiling counters of the pool; it needs SYS_ADMIN then.
 
-    Unasked only on cut GPUs, where nothing else measures an instance and SYS_ADMIN is due anyway.
+    By default only on GPUs with MIG instances, where nothing else measures them and SYS_ADMIN is
+    needed anyway.
     """
     asked = options.profiling
     is_due = pool.mig.is_cut if asked is None else bool(asked)
@@ -171,7 +172,7 @@ def standard_rows(options: DcgmExporter, pool: NodePool) -> tuple[Row, ...]:
 def rows(options: DcgmExporter, pool: NodePool) -> tuple[Row, ...]:
     """Return all rows of a pool's CSV; options as in ``standard_rows``.
 
-    Profiling fields that the pool cannot read are left out: the exporter may exit over them.
+    Without profiling fields that the pool cannot read: the exporter may exit on them.
     """
     change = options.metrics
     removed = frozenset(change.remove)

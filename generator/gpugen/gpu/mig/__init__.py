@@ -1,6 +1,6 @@
-"""What a GPU can be cut into: names of profiles, placements, refusals, layouts.
+"""MIG layouts of a GPU: profiles, placements, refusals, layouts.
 
-Decided exactly, by a search over the placements of the catalogue; nothing adds up slices and hopes.
+Decided exactly, by a search over the catalogue's placements, not by adding up slices.
 """
 
 from gpugen.gpu.mig.layouts import is_maximal, layouts, maximal_layouts, nearest, spelled

@@ -1,4 +1,4 @@
-"""Decides whether a layout fits a GPU: a placement of its instances, or the reason against it."""
+"""Decides whether a layout fits a GPU: a placement of its instances, or the reason why not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RefusalCode(StrEnum):
 
 
 class Instance(NamedTuple):
-    """A GPU instance and where it lies, in placement units."""
+    """A GPU instance and its placement, in placement units."""
 
     profile: str
     start: int
@@ -32,7 +32,7 @@ class Instance(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """Where every instance of a layout can lie; larger ones first, as mig-parted makes them."""
+    """A placement of every instance of a layout; larger ones first, as mig-parted creates them."""
 
     instances: tuple[Instance, ...]
 
@@ -42,7 +42,7 @@ class Refusal(NamedTuple):
 
     code: RefusalCode
     message: str
-    profile: str = ""  # the profile at fault, where it is one
+    profile: str = ""  # the profile that breaks the rule, if it is one
 
 
 def fit(geometry: MigGeometry, profiles: Layout) -> Placement | Refusal:
@@ -62,7 +62,7 @@ def fit(geometry: MigGeometry, profiles: Layout) -> Placement | Refusal:
     starts = _place([(geometry.profiles[name], count) for name, count in wanted], 0, set())
     if starts is None:
         spelled = ", ".join(f"{count} x {name}" for name, count in wanted)
-        return Refusal(RefusalCode.PLACEMENT, f"{spelled}: no placement on the GPU holds them all")
+        return Refusal(RefusalCode.PLACEMENT, f"{spelled}: no placement on one GPU fits them all")
     names = [name for name, count in wanted for _ in range(count)]
     placed = zip(names, starts, strict=True)
     return Placement(tuple(Instance(n, s, geometry.profiles[n].size) for n, s in placed))
@@ -77,7 +77,7 @@ def gpu_instances(geometry: MigGeometry, profiles: Layout) -> dict[str, int] | R
     parts: dict[str, list[int]] = {}
     for name, count in profiles.items():
         if count < 1:
-            raise ValueError(f"{count} x {name}: a count is 1 or more")
+            raise ValueError(f"{count} x {name}: a count must be at least 1")
         if name in geometry.profiles:
             whole[name] = whole.get(name, 0) + count
             continue
@@ -97,9 +97,9 @@ def _unknown(geometry: MigGeometry, name: str) -> Refusal:
     meant = meant_profile(name)
     spelled = str(meant) if meant else ""
     known = ", ".join(geometry.profiles)
-    text = f"{name} is not a profile of this board, which has {known}"
+    text = f"{name} is not a MIG profile of this GPU model, which has {known}"
     if spelled != name and spelled in geometry.profiles:
-        text = f"{name} is not a profile of this board; it is written {spelled}"
+        text = f"{name} is not a MIG profile of this GPU model; write {spelled}"
     return Refusal(RefusalCode.UNKNOWN_PROFILE, text, name)
 
 
@@ -130,7 +130,7 @@ def _over_budget(geometry: MigGeometry, wanted: Layout) -> Refusal | None:
     if memory > geometry.memory_slices:
         text = f"needs {memory} memory slices, the GPU has {geometry.memory_slices}"
         if compute <= geometry.compute_slices:
-            text += f" (its {compute} compute slices would do)"
+            text += f" (its {compute} compute slices would fit)"
         return Refusal(RefusalCode.MEMORY_SLICES, text)
     return _over_engine_budget(geometry, wanted)
 
@@ -159,8 +159,8 @@ def _place(
     """Find starts by search with backtracking; taken is a bit per placement unit.
 
     after: equal instances are placed from left to right, so that orders are not tried again.
-    failed: what was tried in vain (profiles left, instances of the first, taken, after), so that
-    nothing is tried twice.
+    failed: states without a solution (profiles left, instances of the first, taken, after), so that
+    none is tried again.
     """
     if not wanted:
         return ()

@@ -81,7 +81,7 @@ def test_named_configurations_fit_where_upstream_uses_them(config: str, entry: A
             "a100-40gb",
             {"3g.20gb": 2, "1g.5gb": 1},
             RefusalCode.MEMORY_SLICES,
-            "needs 9 memory slices, the GPU has 8 (its 7 compute slices would do)",
+            "needs 9 memory slices, the GPU has 8 (its 7 compute slices would fit)",
         ),
         (
             "a100-40gb",
@@ -105,19 +105,19 @@ def test_named_configurations_fit_where_upstream_uses_them(config: str, entry: A
             "a100-40gb",
             {"1g.5gb.me": 1},
             RefusalCode.UNKNOWN_PROFILE,
-            "1g.5gb.me is not a profile of this board; it is written 1g.5gb+me",
+            "1g.5gb.me is not a MIG profile of this GPU model; write 1g.5gb+me",
         ),
         (
             "a100-40gb",
             {"7c.7g.40gb": 1},
             RefusalCode.UNKNOWN_PROFILE,
-            "7c.7g.40gb is not a profile of this board; it is written 7g.40gb",
+            "7c.7g.40gb is not a MIG profile of this GPU model; write 7g.40gb",
         ),
         (
             "a30",
             {"1g.5gb": 1},
             RefusalCode.UNKNOWN_PROFILE,
-            "1g.5gb is not a profile of this board, which has "
+            "1g.5gb is not a MIG profile of this GPU model, which has "
             "1g.6gb, 1g.6gb+me, 2g.12gb, 2g.12gb+me, 4g.24gb",
         ),
     ],

@@ -1,8 +1,8 @@
 """NVIDIA's device plugin: one DaemonSet and one configuration per pool, no config-manager.
 
-No probe: the program serves none, and it ends itself where it cannot start. No token: only the
-config-manager would talk to the API server.
-Source: k8s-device-plugin v0.19.3, cmd/nvidia-device-plugin and
+No probe: the program serves none, and it exits if it cannot start. No token: only the
+config-manager would need the API server. Source: k8s-device-plugin v0.19.3,
+cmd/nvidia-device-plugin and
 deployments/helm/nvidia-device-plugin/templates/daemonset-device-plugin.yml.
 """
 
@@ -20,7 +20,9 @@ from gpugen.model.spec import ClusterSpec, NodePool, SharingMode
 
 NAME = "device-plugin"
 APP = "nvidia-device-plugin-daemonset"  # the MIG manager waits for pods with this label
-KUBELET_SOCKETS = "/var/lib/kubelet/device-plugins"  # fixed in the program, wherever the host's is
+KUBELET_SOCKETS = (
+    "/var/lib/kubelet/device-plugins"  # fixed in the program, whatever the host's path
+)
 HOST_DRIVER_ROOT = "/"
 
 
@@ -67,14 +69,14 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: DevicePlugin) -> tuple[Ku
 
 
 def _environment(pool: NodePool, options: DevicePlugin) -> list[dict[str, Any]]:
-    """Return what the file cannot say; the environment would win over the file."""
+    """Return what the file cannot state; the environment would override the file."""
     passed = [{"name": "PASS_DEVICE_SPECS", "value": "true"}] if options.pass_device_specs else []
     config = kube.env(CONFIG_FILE=plugin.CONFIG_FILE)
     return [*config, *passed, *gpu_access.environment(pool)]
 
 
 def _security(spec: ClusterSpec, pool: NodePool, options: DevicePlugin) -> dict[str, Any]:
-    """Return the privileges; handing device nodes to the kubelet takes all of them."""
+    """Return the privileges; passing device nodes to the kubelet needs all of them."""
     return {"privileged": True} if options.pass_device_specs else gpu_access.security(spec, pool)
 
 
@@ -83,8 +85,8 @@ def _volumes(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the host paths that this pool's configuration makes the plugin use, and mounts.
 
-    MPS: the plugin asks the daemon whether it is well. CDI: it writes a specification for the
-    runtime, from the driver's files as the host has them.
+    MPS: the plugin checks the daemon's health. CDI: it writes a specification for the runtime, from
+    the host's driver files.
     """
     sockets = f"{spec.kubernetes.distribution.kubelet_root}/device-plugins"
     volumes = [kube.host_path("kubelet-sockets", sockets, "Directory")]

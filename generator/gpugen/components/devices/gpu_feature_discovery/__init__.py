@@ -1,11 +1,10 @@
 """GPU feature discovery: one DaemonSet per pool, which labels nodes by NodeFeature objects.
 
-It reads the plugin's configuration, so that its labels agree with the resources. It writes one
-NodeFeature in its own namespace and reads its own pod to be the object's owner; the node itself is
-written by node feature discovery. No features.d: that is for the time before NodeFeature. No
-probe: the program serves none.
-Source: k8s-device-plugin v0.19.3, cmd/gpu-feature-discovery, internal/lm/output.go (get, create,
-update of nodefeatures, get of pods) and daemonset-gfd.yml of the chart.
+It reads the plugin's configuration, so that labels and resources agree. It writes one NodeFeature
+in its own namespace and reads its own pod to be the object's owner; the node itself is written by
+node feature discovery. No features.d: that was used before NodeFeature. No probe: the program
+serves none. Source: k8s-device-plugin v0.19.3, cmd/gpu-feature-discovery, internal/lm/output.go
+(get, create, update of nodefeatures, get of pods) and daemonset-gfd.yml of the chart.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Options(NamedTuple):
 
 
 def contribute(spec: ClusterSpec, options: Options) -> Contribution:
-    """Return feature discovery of every pool and what it may do."""
+    """Return GPU feature discovery of every pool and its rights."""
     agents = (
         Placed(Wave.DEVICES, item, pool.name)
         for pool in spec.pools

@@ -1,9 +1,9 @@
-"""The MIG manager: cuts the GPUs of a pool into instances when a node's label names a layout.
+"""The MIG manager: applies the MIG layout that a node's label names.
 
-Only for pools that the cluster's manager cuts. Its node labels have two owners: the host play sets
-``nvidia.com/mig.config``; the manager flips ``nvidia.com/gpu.deploy.*`` while it works, so those
-are created when absent and never re-asserted.
-Source: NVIDIA/mig-parted v0.14.5, cmd/nvidia-mig-manager/main.go, pkg/mig/reconfigure.
+Only for pools with manager: cluster. Its node labels have two owners: the host play sets
+``nvidia.com/mig.config``; the manager changes ``nvidia.com/gpu.deploy.*`` while it works, so those
+are only created if missing. Source: NVIDIA/mig-parted v0.14.5, cmd/nvidia-mig-manager/main.go,
+pkg/mig/reconfigure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpugen.model.spec import ClusterSpec, NodePool
 NAME = "mig-manager"
 CLUSTER_NAME = "gpugen-mig-manager"  # of objects without a namespace
 CONFIG_LABEL = "nvidia.com/mig.config"
-PAUSED_LABELS = tuple(  # the manager sets all five, whichever of the agents exist
+PAUSED_LABELS = tuple(  # the manager sets all five, whichever agents exist
     f"nvidia.com/gpu.deploy.{agent}"
     for agent in ("dcgm", "dcgm-exporter", "device-plugin", "gpu-feature-discovery", "nvsm")
 )
@@ -73,16 +73,16 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
 
 
 def _checksum(pool: NodePool, clients: str) -> str:
-    """Return what the pod of a manager carries that knows the pool's layout."""
+    """Return the pool's configuration for its manager's pod."""
     return kube.checksum(kube.to_yaml(pool.prediction.mig_config), clients)
 
 
 def _access(spec: ClusterSpec) -> list[Placed]:
-    """Return the account and what it may do.
+    """Return the account and its rights.
 
     Upstream's sample allows everything. The program reads and labels its node and lists the pods
     that it waits for; it deletes only pods of the GPU Operator's validators, which do not exist
-    here, and writes ConfigMaps only where it makes up a layout itself.
+    here, and writes ConfigMaps only if it generates a layout itself.
     """
     namespace = spec.namespaces.agents
     nodes = kube.rule([""], ["nodes"], ["get", "list", "watch", "patch"])
@@ -135,10 +135,10 @@ def _agent(spec: ClusterSpec, pool: NodePool, options: Options, checksum: str) -
 
 
 def _environment(spec: ClusterSpec, options: Options) -> list[dict[str, Any]]:
-    """Return the environment; drivers are the host's in this stack, so it stops the host's clients.
+    """Return the environment; the driver is on the host, so the manager stops the host's clients.
 
-    NVIDIA_VISIBLE_DEVICES: the image asks for all GPUs, and where nvidia is the default runtime a
-    container start would then depend on the very GPUs that are to be cut.
+    NVIDIA_VISIBLE_DEVICES: the image requests all GPUs, so with nvidia as default runtime its start
+    would depend on the GPUs that are to be partitioned.
     """
     return [
         kube.field_env("NODE_NAME", "spec.nodeName"),

@@ -1,11 +1,10 @@
 """The MPS control daemon, on the nodes of pools that share by MPS.
 
-It selects the pool, not nvidia.com/mps.capable: that label comes from GPU feature discovery a
-minute later, and the spec knows already. Privileged, because it sets the compute mode of GPUs and
-mounts a shared memory of its own for clients; in the host's process namespace, because the MPS
-server looks itself up there. It gets no MPS root: its paths below /mps are fixed, and the host
-path behind them is the plugin's.
-Source: k8s-device-plugin v0.19.3, cmd/mps-control-daemon and daemonset-mps-control-daemon.yml.
+It selects the pool, not nvidia.com/mps.capable, which GPU feature discovery sets a minute later.
+Privileged, because it sets the compute mode of GPUs and mounts a shared memory of its own for
+clients; in the host's PID namespace, because the MPS server looks itself up there. It gets no MPS
+root: its paths below /mps are fixed, and the host path behind them is the plugin's. Source:
+k8s-device-plugin v0.19.3, cmd/mps-control-daemon and daemonset-mps-control-daemon.yml.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""NetworkPolicies: our pods reach the API server where they use it, and nothing else.
+"""NetworkPolicies: gpugen's pods reach the API server if they use it, and nothing else.
 
-Each namespace of ours denies its pods of gpugen everything, and each program that talks gets what
-it needs back. Programs read the API server's address from their environment, so none asks DNS. The
-address and port that count are those behind the Service, after the network plugin translated it,
-and a spec knows neither: hence ports, and networks where the spec states them. Probes come from the
-kubelet of the same node, which is always allowed. Pods in the host's network (the exporter in mode
-static, or with the host's engine) are out of reach of any policy, so none is written for them.
-Source: Kubernetes documentation, Network Policies.
+In each namespace everything is denied to gpugen's pods, then each program is allowed what it needs.
+Programs read the API server's address from their environment, so none needs DNS. The address and
+port that count are those behind the Service, after the network plugin translated it, and a spec
+knows neither: hence ports, and networks where the spec states them. Probes of the same node's
+kubelet are always allowed. Pods in the host's network (the exporter in mode static, or with the
+host's engine) are out of reach of any policy, so none is written for them. Source: Kubernetes
+documentation, Network Policies.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ def contribute(spec: ClusterSpec, options: Options) -> Contribution:
 
 
 def exporters_in_pod_network(spec: ClusterSpec) -> bool:
-    """Tell whether any pool's exporter has an address of its own, which a policy can guard."""
+    """Tell whether any pool's exporter is in the pod network, where policies apply."""
     return any(not exporters.shares_host_network(spec, pool) for pool in spec.pools)
 
 
 def scrapers(spec: ClusterSpec, options: Options) -> list[str]:
-    """List the namespaces that may scrape; empty where nothing states any, and then all may."""
+    """List the namespaces that may scrape; empty if none is stated: then all may."""
     prometheus = spec.find(Prometheus)
     stated = prometheus.namespace if prometheus else None
     return sorted({*options.scrape_from, *([stated] if stated else [])})
 
 
 def _clients(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
-    """Yield the programs that talk to the API server, with their namespaces."""
+    """Yield the programs that use the API server, with their namespaces."""
     agents, controllers = spec.namespaces.agents, spec.namespaces.controllers
     for component in ("gpu-feature-discovery", "mig-manager"):
         if component in spec.options:
@@ -78,7 +78,7 @@ def _clients(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
         yield "nfd-gc", controllers
         if discovery.worker:
             yield "nfd-worker", agents
-    if "scheduler" in spec.options:  # selects no pod where the main one packs
+    if "scheduler" in spec.options:  # selects no pod if the main one does the bin packing
         yield SCHEDULER, controllers
 
 
@@ -116,7 +116,7 @@ def _api_server(options: Options) -> dict[str, Any]:
 
 
 def _exporter(spec: ClusterSpec, options: Options) -> dict[str, Any]:
-    """Return who may scrape, and the API server where labels or usage of pods are read."""
+    """Return who may scrape, and the API server if labels or usage of pods are read."""
     ingress: dict[str, Any] = {"ports": [{"port": exporters.PORT, "protocol": "TCP"}]}
     if names := scrapers(spec, options):
         places = {"key": NAMESPACE_NAME, "operator": "In", "values": names}

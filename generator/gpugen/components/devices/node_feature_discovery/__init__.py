@@ -1,10 +1,9 @@
-"""Node feature discovery: makes node labels of what GPU feature discovery writes as NodeFeatures.
+"""Node feature discovery: turns the NodeFeatures of GPU feature discovery into node labels.
 
 Master and garbage collector run once, the worker on the nodes of every pool. The worker is
 optional: our agents select gpugen/pool and GPU feature discovery needs the master only. It is on by
-default because charts of others select the label feature.node.kubernetes.io/pci-10de.present, which
-is all that it looks for unless told otherwise.
-Source: node-feature-discovery v0.18.3.
+default because other charts select the label feature.node.kubernetes.io/pci-10de.present, all that
+it detects by default. Source: node-feature-discovery v0.18.3.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from gpugen.model.spec import ClusterSpec
 
 
 def contribute(spec: ClusterSpec, options: NodeFeatureDiscovery) -> Contribution:
-    """Return CRDs, controllers and worker; nothing where the cluster has its own."""
+    """Return CRDs, controllers and worker; nothing if the cluster has its own."""
     if options.mode == "existing":
         return Contribution()
     definitions = (crds.node_feature(), crds.node_feature_rule())

@@ -1,11 +1,11 @@
 """Master and garbage collector of node feature discovery, once per cluster.
 
-Rights are what the programs call at v0.18.3 and less than the chart's: the master lists nodes,
+Rights are those that the programs use at v0.18.3, fewer than the chart's: the master lists nodes,
 reads one and patches it; namespaces are listed only with a namespace selector, NodeFeatureGroups
 only with their feature gate, nodes/status is patched only for extended resources. The collector
-looks at nodes' names only. NodeResourceTopologies are another program's, which is not deployed
-here; the collector asks for them once an hour all the same, and logs that it may not.
-Source: node-feature-discovery v0.18.3, pkg/nfd-master, pkg/nfd-gc, cmd/*/main.go (port 8080 serves
+uses nodes' names only. NodeResourceTopologies are another program's, which is not deployed here;
+the collector requests them once an hour anyway, and logs that it may not. Source:
+node-feature-discovery v0.18.3, pkg/nfd-master, pkg/nfd-gc, cmd/*/main.go (port 8080 serves
 /healthz) and deployment/helm (limits, thresholds of the probes).
 """
 
@@ -31,7 +31,7 @@ TOLERATIONS = (
 
 
 def master(spec: ClusterSpec, options: NodeFeatureDiscovery) -> Iterator[KubeObject]:
-    """Return the program that writes what NodeFeatures ask for onto nodes, and its rights."""
+    """Return the program that writes the labels of NodeFeatures onto nodes, and its rights."""
     namespace = spec.namespaces.controllers
     text = kube.to_yaml(
         {
@@ -73,7 +73,7 @@ def _master_rules(options: NodeFeatureDiscovery) -> Iterator[dict[str, Any]]:
 
 
 def collector(spec: ClusterSpec, options: NodeFeatureDiscovery) -> Iterator[KubeObject]:
-    """Return the program that deletes NodeFeatures of nodes that are gone, and its rights."""
+    """Return the program that deletes NodeFeatures of removed nodes, and its rights."""
     namespace = spec.namespaces.controllers
     yield kube.service_account(COLLECTOR, namespace)
     yield kube.cluster_role(

@@ -1,9 +1,8 @@
 """The CustomResourceDefinitions of node feature discovery, built from the fields of its API.
 
-Structural and without prose. NodeFeatureGroup is left out: its feature gate is off, so nothing
-would read such an object.
-Source: node-feature-discovery v0.18.3, api/nfd/v1alpha1/types.go; a conformance test compares the
-result with deployment/base/nfd-crds.
+Structural and without descriptions. No NodeFeatureGroup: its feature gate is off, so nothing would
+read such an object. Source: node-feature-discovery v0.18.3, api/nfd/v1alpha1/types.go; a
+conformance test compares the result with deployment/base/nfd-crds.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 It writes one NodeFeature per node in its own namespace and reads its own pod to be the object's
 owner. Source: node-feature-discovery v0.18.3, pkg/nfd-worker (get, create, update of nodefeatures,
-get of pods; port 8080 serves /healthz), source/* (which host files are read; the image looks for
-them below /host-), deployment/helm (thresholds of the probes).
+get of pods; port 8080 serves /healthz), source/* (which host files are read; the image reads them
+below /host-), deployment/helm (thresholds of the probes).
 """
 
 from __future__ import annotations

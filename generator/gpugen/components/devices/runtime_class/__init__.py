@@ -1,7 +1,7 @@
-"""RuntimeClass ``nvidia``, by which a pod asks for the runtime that hands out GPUs.
+"""RuntimeClass ``nvidia``, by which a pod selects the NVIDIA runtime.
 
-Handler and class have one name everywhere. k3s and RKE2 bring the class with the same name; a
-second owner would change it to and fro.
+Handler and class have one name everywhere. k3s and RKE2 ship a class with the same name; two owners
+would overwrite each other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The NVIDIA container toolkit on the hosts, and how the runtimes there learn of it."""
+"""The NVIDIA container toolkit on the hosts, and the configuration of their runtimes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PREFIX = f"{ROLE}_"
 
 
 def contribute(spec: ClusterSpec, _: None) -> Contribution:
-    """Return the role, what every pool's hosts get, and what all hosts of the cluster share."""
+    """Return the role, and the variables of pools and of all hosts."""
     return Contribution(
         host_variables={
             pool.name: {f"{PREFIX}{name}": value for name, value in _own(spec, pool).items()}
@@ -33,7 +33,7 @@ def contribute(spec: ClusterSpec, _: None) -> Contribution:
 
 
 def _own(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
-    """Return what may differ between pools; what the role's defaults say is left out."""
+    """Return what may differ between pools, without the role's defaults."""
     runtimes = _runtimes(spec, pool)
     version = pool.host.container_toolkit_version
     own: dict[str, Any] = {"version": version, "expected_gpus": pool.gpu_count}
@@ -47,7 +47,7 @@ def _own(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
 
 
 def _draining(spec: ClusterSpec) -> dict[str, Any]:
-    """Return how packages of former times may leave a node at work (CTK-04)."""
+    """Return how packages of earlier versions may be removed from a node (CTK-04)."""
     root = spec.kubernetes.distribution.kubelet_root
     return {
         **({"can_drain": True} if spec.access.kubeconfig_context else {}),
@@ -56,12 +56,12 @@ def _draining(spec: ClusterSpec) -> dict[str, Any]:
 
 
 def _runtimes(spec: ClusterSpec, pool: NodePool) -> list[str]:
-    """Return the runtimes of a pool's hosts that learn of the toolkit, the cluster's own first."""
+    """Return the runtimes of a pool's hosts to configure, the cluster's own first."""
     return list(dict.fromkeys((spec.kubernetes.container_runtime, *pool.host.further_runtimes)))
 
 
 def _shared(spec: ClusterSpec) -> dict[str, Any]:
-    """Return what all hosts share, for the runtimes that they have."""
+    """Return what all hosts share, for their runtimes."""
     used = {runtime for pool in spec.pools for runtime in _runtimes(spec, pool)}
     shared = _containerd(spec) if CONTAINERD in used else {}
     if shared.get("mode") == "detect" and used == {CONTAINERD}:
@@ -71,11 +71,10 @@ def _shared(spec: ClusterSpec) -> dict[str, Any]:
 
 
 def _containerd(spec: ClusterSpec) -> dict[str, Any]:
-    """Return how containerd learns of the toolkit, from the distribution's row (DIST-01, DIST-05).
+    """Return how containerd is configured, from the distribution's row (DIST-01, DIST-05).
 
-    detect: it looks for the toolkit when it starts, and a drop-in of ours would be there twice
-    (DIST-03). merge: the distribution merges drop-ins itself and reloads. import: containerd
-    imports them.
+    detect: it detects the toolkit at start, so a drop-in would be a duplicate (DIST-03). merge: the
+    distribution merges drop-ins itself and reloads. import: containerd imports them.
     """
     runtime = spec.kubernetes.distribution.runtime
     shared = {
@@ -108,9 +107,9 @@ def merged_version(runtime: Runtime, minor: int) -> int:
 
 
 def toolkit_config(strategies: tuple[str, ...]) -> dict[str, str]:
-    """Return what the toolkit's own configuration must say for these device list strategies.
+    """Return the toolkit's own configuration for these device list strategies.
 
-    Volume mounts are honoured only when asked for, and then the environment must not be (CTK-13).
+    Volume mounts work only if enabled, and then the environment must be disabled (CTK-13).
     """
     if "volume-mounts" not in strategies:
         return {}

@@ -1,4 +1,4 @@
-"""The CUDA toolkit and cuDNN on the hosts themselves; only where a spec asks for them (CUD-05)."""
+"""The CUDA toolkit and cuDNN on hosts; only if the spec states them (CUD-05)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _variables(pool: NodePool) -> dict[str, Any]:
 
 
 def package(version: str) -> str:
-    """Return the package of one toolkit alone; ``cuda`` would bring a driver (CUD-01)."""
+    """Return the package of one toolkit alone; ``cuda`` would install a driver (CUD-01)."""
     name: str = _rows()["package"]
     return name.replace("{cuda}", version.replace(".", "-"))
 

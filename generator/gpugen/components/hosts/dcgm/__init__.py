@@ -1,4 +1,4 @@
-"""DCGM on the hosts: one engine reads a host's GPUs, its service or the exporter's own.
+"""DCGM on the hosts: one engine per host, its service or the exporter's own.
 
 Source: docs.nvidia.com/datacenter/dcgm (installation, 4.x), NVIDIA/DCGM v4 packaging.
 """
@@ -18,16 +18,16 @@ ROLE = "nvidia_dcgm"
 
 
 def contribute(spec: ClusterSpec, _: None) -> Contribution:
-    """Return the role and, for every pool, the engine that its hosts run."""
+    """Return the role and, for every pool, the engine of its hosts."""
     return Contribution(
         host_variables={pool.name: _variables(pool) for pool in spec.pools}, roles=(ROLE,)
     )
 
 
 def cuda_major(pool: NodePool) -> str:
-    """Return the CUDA major of the pool's driver as the packages know it; empty: nobody can say.
+    """Return the CUDA major version of the pool's driver for package names; empty: not known.
 
-    A driver newer than all packages takes the newest.
+    A driver newer than all packages uses the newest.
     """
     branch = pool.host.driver.branch
     if branch is None or not branch.cuda:

@@ -12,7 +12,7 @@ from gpugen.model.spec import ClusterSpec, NodePool
 
 ROLE = "nvidia_driver"
 COHERENT_FROM_BRANCH = 580
-OPEN_BY_DEFAULT = ("default", "only")  # of a branch: open modules are what the vendor installs
+OPEN_BY_DEFAULT = ("default", "only")  # of a branch: the vendor installs open modules by default
 
 
 def contribute(spec: ClusterSpec, _: None) -> Contribution:
@@ -30,7 +30,7 @@ def contribute(spec: ClusterSpec, _: None) -> Contribution:
 
 
 def installs_compute_only(spec: ClusterSpec) -> bool:
-    """Tell whether the release installs what computing needs, without a desktop."""
+    """Tell whether the release installs compute-only packages, without a desktop."""
     return spec.release.features.packages == "compute-only"
 
 
@@ -86,7 +86,7 @@ def _package_variables(names: Names) -> dict[str, list[str]]:
 def uses_open_modules(pool: NodePool) -> bool:
     """Tell whether the pool's hosts get the open kernel modules.
 
-    ``auto``: what the GPU demands; where it takes both, what the vendor installs for that branch.
+    ``auto``: what the GPU model needs; if it supports both, the vendor's default for that branch.
     """
     driver: Driver = pool.host.driver
     if driver.kernel_modules is not KernelModules.AUTO:
@@ -97,9 +97,9 @@ def uses_open_modules(pool: NodePool) -> bool:
 
 
 def module_options(pool: NodePool) -> dict[str, str]:
-    """Return options of the kernel module that the pool's boards need under Kubernetes.
+    """Return options of the kernel module that the pool's GPU model needs under Kubernetes.
 
-    A superchip would report its GPU memory as system memory, and the kubelet would over-commit it.
+    A superchip would report its GPU memory as system memory, which the kubelet would over-commit.
     Source: NVIDIA/gpu-driver-container (2026-08-17), ubuntu24.04/nvidia-driver.
     """
     branch = pool.host.driver.branch

@@ -1,4 +1,4 @@
-"""Names of the packages that make up a driver, from the catalogue's rows; never glued here."""
+"""Names of a driver's packages, from the catalogue's rows; never constructed here."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from gpugen.model.catalog import DriverBranch
 from gpugen.model.driver import DriverMethod
 from gpugen.model.spec import NodePool
 
-OLDEST, NEWEST = 0, 100_000  # branches, where a row leaves its end open
+OLDEST, NEWEST = 0, 100_000  # branches, if a row has no end
 NO_SWITCHES = ("never", "never-on-single-node", "switch-trays-only")
 IMEX = ("multi-node", "nvl32-only")
 IMEX_FROM_BRANCH = 550
 
 
 class UnknownPackagesError(LookupError):
-    """The catalogue knows no package names for this; the text says for what."""
+    """The catalogue has no package names for this; the text says for what."""
 
 
 class Names(NamedTuple):
     """Package names of one pool.
 
-    driver, fabric: at the driver's exact version; fabric only where NVSwitches are found. nvlink5:
-    with versions of their own, for boards whose switches hide behind InfiniBand. beside: with
-    versions of their own on every host; {kernel} and {flavour} are for the host to fill in.
-    complete: a larger set; a host that has it at the exact version keeps it.
+    driver, fabric: at the driver's exact version; fabric only if NVSwitches are found. nvlink5:
+    with versions of their own, for GPU models whose switches are behind InfiniBand. beside: with
+    versions of their own on every host; {kernel} and {flavour} are filled in on the host. complete:
+    a larger set; a host that has it at the exact version keeps it.
     """
 
     driver: tuple[str, ...]
@@ -42,7 +42,7 @@ def package_names(
 ) -> Names:
     """Return what the pool's hosts install. Raises UnknownPackagesError.
 
-    is_compute_only: what the release wants where a system has a smaller set than the complete one.
+    is_compute_only: as the release states, if a system has a smaller set than the complete one.
     """
     method = pool.host.driver.method
     if method is DriverMethod.RUNFILE:
@@ -50,14 +50,14 @@ def package_names(
     if method in (DriverMethod.DISTRO, DriverMethod.PRECOMPILED) and not pool.host.os.is_dnf:
         return _from_archive(pool, branch, is_open=is_open)
     if method is DriverMethod.DISTRO:
-        raise UnknownPackagesError(f"{pool.host.os.id} has no driver in its own archive")
+        raise UnknownPackagesError(f"the archive of {pool.host.os.id} has no driver")
     return _from_vendor(pool, branch, is_open=is_open, is_compute_only=is_compute_only)
 
 
 def graphics_names(
     pool: NodePool, branch: DriverBranch, *, is_compute_only: bool
 ) -> tuple[str, ...] | None:
-    """Return what adds OpenGL and Vulkan; empty where they are there anyway, None: not known."""
+    """Return what adds OpenGL and Vulkan; empty if they are included, None: not known."""
     method, system = pool.host.driver.method, pool.host.os
     if method in (DriverMethod.RUNFILE, DriverMethod.NONE):
         return ()
@@ -73,14 +73,14 @@ def graphics_names(
 def _with_graphics(
     pool: NodePool, branch: DriverBranch, *, is_compute_only: bool
 ) -> tuple[str, ...]:
-    """Return the packages of OpenGL and Vulkan where the spec asks for them."""
+    """Return the packages of OpenGL and Vulkan if the spec states graphics."""
     if not pool.host.driver.graphics:
         return ()
     return graphics_names(pool, branch, is_compute_only=is_compute_only) or ()
 
 
 def module_stream(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> str:
-    """Return module and stream of the driver; empty where the system has no module streams."""
+    """Return module and stream of the driver; empty if the system has no module streams."""
     system = pool.host.os
     if not system.has_module_streams or pool.host.driver.method is DriverMethod.RUNFILE:
         return ""
@@ -93,10 +93,10 @@ def module_stream(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> str
 def _by_installer(pool: NodePool) -> Names:
     if pool.gpu.fabric_manager not in NO_SWITCHES:
         raise UnknownPackagesError(
-            f"the installer brings no fabric manager, {pool.gpu.id} needs one"
+            f"the installer has no Fabric Manager, which {pool.gpu.id} needs"
         )
     if pool.gpu.imex in IMEX:
-        raise UnknownPackagesError(f"the installer brings no IMEX, {pool.gpu.id} needs it")
+        raise UnknownPackagesError(f"the installer has no IMEX, which {pool.gpu.id} needs")
     return Names(())
 
 
@@ -113,7 +113,7 @@ def _from_vendor(
         beside = tuple(_each(table["precompiledModules"])) if is_built else ()
     if flavour not in row or (pool.host.driver.method is DriverMethod.PRECOMPILED and not beside):
         word = "open" if is_open else "proprietary"
-        raise UnknownPackagesError(f"nobody builds {word} modules for {pool.host.os.id}")
+        raise UnknownPackagesError(f"there are no prebuilt {word} modules for {pool.host.os.id}")
     imex = _imex(pool, branch)
     complete: tuple[str, ...] = (*_all_named(row[flavour], branch), *imex)
     driver = complete
@@ -138,9 +138,9 @@ def _from_archive(pool: NodePool, branch: DriverBranch, *, is_open: bool) -> Nam
         raise UnknownPackagesError(f"the archive of {system.id} has no such packages")
     if archive and archive.branches and branch.id not in archive.branches:
         known = " and ".join(map(str, archive.branches))
-        raise UnknownPackagesError(f"the archive of {system.id} carries {known}, not {branch.id}")
+        raise UnknownPackagesError(f"the archive of {system.id} has {known}, not {branch.id}")
     if pool.gpu.imex in IMEX:
-        raise UnknownPackagesError(f"no archive has the IMEX that {pool.gpu.id} needs")
+        raise UnknownPackagesError(f"the archive has no IMEX, which {pool.gpu.id} needs")
     beside = [*_each(row.get("beside", ())), *_each(row.get(f"{flavour}Modules", ()))]
     if pool.host.allow_kernel_change:
         beside += _each(row.get(f"{flavour}Following", ()))
@@ -157,13 +157,14 @@ def _archived_fabric(
         return ()
     if pool.gpu.needs_nvlsm or "fabricManager" not in table:
         raise UnknownPackagesError(
-            f"the archive of {pool.host.os.id} has not all of the fabric that {pool.gpu.id} needs"
+            f"the archive of {pool.host.os.id} does not have all fabric packages that"
+            f" {pool.gpu.id} needs"
         )
     return _all_named([table["fabricManager"], table["nscq"]], branch)
 
 
 def _fabric(pool: NodePool, branch: DriverBranch) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the fabric manager's set for NVSwitch boards, and what NVLink 5 needs beside it."""
+    """Return the Fabric Manager's set for NVSwitch systems, and what NVLink 5 needs in addition."""
     row = _fabric_row(pool, branch)
     table = _packages()["fabricPackages"]["nvlink5"]
     beside = (*table["packages"], *(table["rpmAlso"] if pool.host.os.is_dnf else ()))
@@ -176,7 +177,7 @@ def _fabric(pool: NodePool, branch: DriverBranch) -> tuple[tuple[str, ...], tupl
 
 
 def _imex(pool: NodePool, branch: DriverBranch) -> tuple[str, ...]:
-    """Return the daemon that shares memory between nodes, on boards that reach other nodes."""
+    """Return the daemon for memory sharing between nodes (IMEX), for multi-node NVLink."""
     if pool.gpu.imex not in IMEX or branch.id < IMEX_FROM_BRANCH:
         return ()
     return (_named(_fabric_row(pool, branch)["imex"], branch),)

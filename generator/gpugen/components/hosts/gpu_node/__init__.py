@@ -1,6 +1,6 @@
 """The Kubernetes node of a host: labels, taints, cordon and drain, the wait for its GPUs.
 
-Labels of all components come to the role through the assembly; only the pool's own are added here.
+Labels of other components come through the assembly; only the pool's own are added here.
 """
 
 from __future__ import annotations

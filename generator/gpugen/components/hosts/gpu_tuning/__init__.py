@@ -1,4 +1,4 @@
-"""Tuning of hosts: GPU settings, kernel command line, huge pages, limits; only what is stated."""
+"""Tuning of hosts: GPU settings, kernel command line, huge pages, limits; only stated ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNTOUCHED: tuple[Any, ...] = (None, "", [])
 
 
 def contribute(spec: ClusterSpec, _: None) -> Contribution:
-    """Return the role, what every pool's hosts are tuned to, and the units that all may have."""
+    """Return the role, every pool's settings, and the units that hosts may have."""
     kubelet = spec.kubernetes.distribution.kubelet_unit
     runtimes = runtime_services(spec)
     return Contribution(

@@ -1,8 +1,8 @@
-"""The MIG boot service of the hosts: cuts the GPUs of pools whose layout the hosts apply.
+"""The MIG boot service of hosts: applies the MIG layout of pools with manager: host.
 
-One owner per host (MIG-01): where the cluster's manager cuts, the same role sees that no boot
-service does. The layouts are those that the cluster's manager would read, byte for byte.
-Source: NVIDIA/mig-parted v0.14.5, deployments/systemd.
+One owner per host (MIG-01): in pools with manager: cluster the same role makes sure that there is
+no boot service. The layouts are byte for byte those of the cluster's manager. Source:
+NVIDIA/mig-parted v0.14.5, deployments/systemd.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ RELEASED_AS = "mig-manager"  # the image of the same project, in the release's r
 
 
 def contribute(spec: ClusterSpec, _: None) -> Contribution:
-    """Return the role and, for every pool, who cuts its GPUs and into what."""
+    """Return the role and, for every pool, its MIG layout and what applies it."""
     return Contribution(
         host_variables={pool.name: _variables(spec, pool) for pool in spec.pools}, roles=(ROLE,)
     )
 
 
 def is_cut_by_host(pool: NodePool) -> bool:
-    """Tell whether the boot service of the pool's hosts applies a layout."""
+    """Tell whether the boot service of the pool's hosts applies a MIG layout."""
     return pool.mig.manager is MigManager.HOST and bool(pool.prediction.mig_config_name)
 
 
 def version(spec: ClusterSpec, pool: NodePool) -> str:
-    """Return the version of the package: the stated one, else that of the release."""
+    """Return the version of the package: the stated one, else the release's."""
     if pool.host.mig_service is not None:
         return pool.host.mig_service.version
     return spec.release.images[RELEASED_AS].tag.removeprefix("v")

@@ -1,6 +1,6 @@
-"""What a GPU host needs before the driver: repositories, kernel headers, quiet updates.
+"""What a GPU host needs before the driver: repositories, kernel headers, no driver auto-updates.
 
-Its role also judges the host: the system, and the GPUs that PCI shows against those of the pool.
+Its role also validates the host: operating system, and its PCI GPUs against those of the pool.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BUILDS_MODULES = (DriverMethod.VENDOR, DriverMethod.DISTRO, DriverMethod.RUNFILE
 
 
 def contribute(spec: ClusterSpec, _: None) -> Contribution:
-    """Return the role and, for every pool, what its hosts must be."""
+    """Return the role and, for every pool, what it checks and installs."""
     return Contribution(
         host_variables={
             pool.name: {**_variables(pool), **_recommends(spec, pool)} for pool in spec.pools
@@ -42,25 +42,25 @@ def _variables(pool: NodePool) -> dict[str, Any]:
 
 
 def _recommends(spec: ClusterSpec, pool: NodePool) -> dict[str, bool]:
-    """Keep what packages merely recommend away, where the release wants what is needed alone."""
+    """Return settings that skip recommended packages, if the release is compute-only."""
     is_lean = spec.release.features.packages == "compute-only" and not pool.host.os.is_dnf
     return {"gpu_prerequisites_install_recommends": False} if is_lean else {}
 
 
 def _holds_kernels(pool: NodePool) -> bool:
-    """Tell whether kernels stay: a new one would have no modules that the system built."""
+    """Tell whether kernels are held: a new one would have no prebuilt modules."""
     is_built = pool.host.driver.method is DriverMethod.PRECOMPILED
     return is_built and not pool.host.allow_kernel_change
 
 
 def _header_packages(pool: NodePool) -> dict[str, list[str]]:
-    """Return what brings headers; in the Debian family the kernel's name says it."""
+    """Return the packages of kernel headers; in the Debian family the kernel's name tells."""
     system = pool.host.os
     return {"gpu_prerequisites_header_packages": list(system.headers)} if system.is_dnf else {}
 
 
 def _repositories(pool: NodePool) -> list[dict[str, Any]]:
-    """Return the pool's package repositories; how they are signed matters to dnf alone."""
+    """Return the pool's package repositories; signedMetadata is for dnf only."""
     signs = pool.host.os.is_dnf
     return [
         {

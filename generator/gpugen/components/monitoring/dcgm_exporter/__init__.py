@@ -1,7 +1,7 @@
 """NVIDIA's DCGM exporter: one DaemonSet and one list of metrics per pool, and one Service.
 
-Root without capabilities: the kubelet's pod-resources socket belongs to root, and without it every
-series loses its pod. SYS_ADMIN only where the spec asks for profiling counters or GPUs are cut.
+Root without capabilities: the kubelet's pod-resources socket belongs to root, and without it
+metrics have no pod labels. SYS_ADMIN only for profiling counters, stated or with MIG instances.
 Source: NVIDIA/dcgm-exporter 4.5.3-4.8.2, pkg/cmd/app.go, internal/pkg/transformation, deployment/.
 """
 
@@ -24,12 +24,12 @@ APP = "nvidia-dcgm-exporter"  # the MIG manager waits for pods with this label
 CSV_FOLDER = "/metrics-config"
 WEB_FOLDER = "/etc/dcgm-exporter-web"
 CSV_FILE = "counters.csv"
-HOST_ENGINE = "localhost:5555"  # it listens nowhere else, so the pod shares the host's network
-POD_RESOURCES = "/var/lib/kubelet/pod-resources"  # fixed in the program, wherever the host's is
+HOST_ENGINE = "localhost:5555"  # it listens only there, so the pod uses the host's network
+POD_RESOURCES = "/var/lib/kubelet/pod-resources"  # fixed in the program, whatever the host's path
 
 
 def contribute(spec: ClusterSpec, options: DcgmExporter) -> Contribution:
-    """Return the exporter of every pool, the Service before them, and rights where they ask."""
+    """Return the exporter of every pool, their Service, and rights if needed."""
     once = [_service(spec)]
     if any(_asks_the_api(options, pool) for pool in spec.pools):
         once += _rights(spec)
@@ -51,7 +51,7 @@ def csv(options: DcgmExporter, pool: NodePool) -> str:
 
 
 def _asks_the_api(options: DcgmExporter, pool: NodePool) -> bool:
-    """Tell whether the pool's exporter reads pods; labels of pods reach unshared pools only."""
+    """Tell whether the pool's exporter reads pods; pod labels are for unshared pools only."""
     return bool(options.per_pod_usage if metrics.is_shared(pool) else options.pod_labels)
 
 
@@ -78,7 +78,7 @@ def _service(spec: ClusterSpec) -> KubeObject:
 
 
 def _rights(spec: ClusterSpec) -> list[KubeObject]:
-    """Return the account that watches pods; the program asks for those of its own node."""
+    """Return the account that watches pods; the program requests those of its own node."""
     namespace = spec.namespaces.agents
     return [
         kube.service_account(NAME, namespace),
@@ -148,7 +148,7 @@ def _container(spec: ClusterSpec, pool: NodePool, options: DcgmExporter) -> dict
 
 
 def _security(spec: ClusterSpec, pool: NodePool, options: DcgmExporter) -> dict[str, Any]:
-    """Return the least privileges; upstream's chart gives SYS_ADMIN without escalation, too."""
+    """Return the least privileges; upstream's chart also gives SYS_ADMIN without escalation."""
     least = gpu_access.security(spec, pool, is_admin=metrics.has_profiling(options, pool))
     return {**least, "allowPrivilegeEscalation": False}
 
@@ -156,7 +156,7 @@ def _security(spec: ClusterSpec, pool: NodePool, options: DcgmExporter) -> dict[
 def _environment(spec: ClusterSpec, pool: NodePool, options: DcgmExporter) -> list[dict[str, Any]]:
     """Return the settings; resources under another name than the plugin's own must be listed.
 
-    In the host's network it listens on the node's address alone, not on every interface. Brackets
+    In the host's network it listens only on the node's address, not on every interface. Brackets
     are right for both families: Go takes them off before it reads the address.
     """
     in_host = exporters.shares_host_network(spec, pool)
@@ -168,7 +168,7 @@ def _environment(spec: ClusterSpec, pool: NodePool, options: DcgmExporter) -> li
         "DCGM_EXPORTER_COLLECTORS": f"{CSV_FOLDER}/{CSV_FILE}",
         "DCGM_EXPORTER_INTERVAL": str(metrics.seconds(options.interval) * 1000),
     }
-    if options.web_config:  # read again for every connection, so a new certificate just works
+    if options.web_config:  # read for every connection, so a new certificate needs no restart
         values["DCGM_EXPORTER_WEB_CONFIG_FILE"] = f"{WEB_FOLDER}/web-config.yaml"
     if exporters.uses_host_engine(pool):
         values["DCGM_REMOTE_HOSTENGINE_INFO"] = HOST_ENGINE

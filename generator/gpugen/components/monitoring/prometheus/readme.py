@@ -1,4 +1,4 @@
-"""The README beside the plain files: who takes them, and what they presume."""
+"""The README beside the plain files: who uses them, and what they require."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ KEY = "gpugen.yaml"
 USUAL_NAMESPACE = "monitoring"
 
 _SERVICE_MONITOR = """\
-The Prometheus operator of the cluster finds ServiceMonitor `dcgm-exporter` and the rules by their
+The cluster's Prometheus Operator finds ServiceMonitor `dcgm-exporter` and the rules by their
 labels: {labels}. Nothing here needs to be applied by hand.
 """
 
 _SCRAPE_CONFIG = """\
 `scrape-config.yaml` is a fragment of a Prometheus configuration: one job that finds the exporters.
-The Prometheus operator reads it from a Secret; this command makes it:
+The Prometheus Operator reads it from a Secret; this command creates it:
 
 ```console
 $ kubectl -n {namespace} create secret generic {secret} --from-file={key}=scrape-config.yaml \\
@@ -29,37 +29,37 @@ $ kubectl -n {namespace} create secret generic {secret} --from-file={key}=scrape
 - Name it in the Prometheus object: `additionalScrapeConfigs: {{name: {secret}, key: {key}}}`
   (kube-prometheus-stack: `prometheusSpec.additionalScrapeConfigsSecret`).
 - Prometheus must be allowed to get, list and watch pods in the namespace `{agents}`.
-- `rules/` holds plain rule files; name all of them under `rule_files`, or put their `groups` into
-  PrometheusRules of yours. Each pool's file records what the spec predicts of it, and the alerts of
-  `rules/cluster.yaml` and the dashboards read that.
+- `rules/` contains plain rule files; list all of them under `rule_files`, or put their `groups`
+  into your own PrometheusRules. Each pool's file records what the spec predicts, which the alerts
+  of `rules/cluster.yaml` and the dashboards read.
 """
 
 _STATIC = """\
-Copy this folder beside `prometheus.yml` and take in its parts:
+Copy this folder next to `prometheus.yml` and include its parts:
 
 - the job in `scrape-config.yaml`, under `scrape_configs`. It reads `targets/*.yaml`, one file per
   pool with every host; Prometheus notices when they change. Paths count from `prometheus.yml`.
 - `rule_files: ["rules/*.yaml"]`: a file per pool records what the spec predicts, and the alerts of
   `cluster.yaml` and the dashboards read that.
 - Hosts must accept connections of Prometheus on TCP port {port}. The exporters listen on the
-  address by which Kubernetes knows the node (InternalIP), and on no other.
+  address by which Kubernetes knows the node (InternalIP), and on no other address.
 - Rules about nodes, MIG and agents read kube-state-metrics, which this Prometheus must scrape, too.
 """
 
 _LOGIN = """
-- Prometheus finds `ca.crt`, and where it logs in `username` and `password`, as files in
+- Prometheus finds `ca.crt`, and with basicAuth `username` and `password`, as files in
   `{folder}`{how}.
 """
 
 _NOT_IDLE = """
-GpuIdle sees who works on shared GPUs and MIG instances by profiling counters alone. They are read
-of MIG instances, and of whole GPUs where `components.dcgm-exporter.profiling` is on, which takes
-SYS_ADMIN; elsewhere it is silent.
+GpuIdle needs profiling counters for shared GPUs and MIG instances. They are read for MIG
+instances, and for whole GPUs if `components.dcgm-exporter.profiling` is on, which needs SYS_ADMIN;
+without them the alert does not fire.
 """
 
 _LABELS = """
-The rules compare nodes with the spec by the label `gpugen/pool`. kube-state-metrics passes labels
-on only where it is told to; without that the alert GpuPoolLabelsMissing fires:
+The rules compare nodes with the spec by the label `gpugen/pool`. kube-state-metrics exports only
+allowed labels; without this one the alert GpuPoolLabelsMissing fires:
 
 ```text
 --metric-labels-allowlist=nodes=[{allowed}]
@@ -83,7 +83,7 @@ def readme(spec: ClusterSpec, options: Prometheus) -> str:
         f"# Monitoring of {spec.name}\n\n"
     )
     body = mode[options.mode].format(
-        labels=labels or "it takes all",
+        labels=labels or "it selects all",
         namespace=options.namespace or USUAL_NAMESPACE,
         agents=spec.namespaces.agents,
         secret=SECRET,

@@ -1,11 +1,11 @@
-"""A kube-scheduler that packs GPUs: it fills a node before it opens the next.
+"""A kube-scheduler with bin packing for GPUs: it fills a node before it uses the next.
 
-Pods choose it by ``spec.schedulerName``. Where the spec names the hosts of the control plane it is
-a profile of the main scheduler (main.py), which has one queue and one view of the nodes. Else it is
-a second scheduler: asked for, never on by itself, because two schedulers that fill the same nodes
-do not see each other's decisions.
-Source: kubernetes v1.36.3, pkg/scheduler/apis/config, pkg/scheduler/framework/plugins; Kubernetes
-documentation, "Configure Multiple Schedulers" and "Resource Bin Packing".
+Pods select it by ``spec.schedulerName``. If the spec lists the hosts of the control plane it is a
+profile of the main scheduler (main.py), which has one queue and one view of the nodes. Otherwise it
+is a second scheduler, never on by default, because two schedulers that fill the same nodes do not
+see each other's decisions. Source: kubernetes v1.36.3, pkg/scheduler/apis/config,
+pkg/scheduler/framework/plugins; Kubernetes documentation, "Configure Multiple Schedulers" and
+"Resource Bin Packing".
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 
 def contribute(spec: ClusterSpec, options: Scheduler) -> Contribution:
-    """Configure the main scheduler on its hosts, or add a second one and what it may do."""
+    """Configure the main scheduler on its hosts, or add a second one and its rights."""
     if scheduling.is_main(spec, options):
         return main.contribution(spec, options)
     config = kube.to_yaml(packing.of_second(spec, options, NAME))
@@ -44,7 +44,7 @@ def contribute(spec: ClusterSpec, options: Scheduler) -> Contribution:
 def _access(namespace: str) -> list[KubeObject]:
     """Return the account with the roles of a scheduler, and the right to its own lease.
 
-    The built-in role covers only the lease that is named kube-scheduler.
+    The built-in role covers only the lease named kube-scheduler.
     """
     create = kube.rule(["coordination.k8s.io"], ["leases"], ["create"])
     hold = kube.rule(["coordination.k8s.io"], ["leases"], ["get", "update"])
@@ -106,7 +106,7 @@ def _probe(path: str, failures: int) -> dict[str, Any]:
 
 
 def _affinity() -> dict[str, Any]:
-    """Return a wish for nodes without GPUs, and for replicas on different nodes."""
+    """Return a preference for nodes without GPUs, and for replicas on different nodes."""
     without_gpus = {"matchExpressions": [{"key": kube.POOL_LABEL, "operator": "DoesNotExist"}]}
     apart = {
         "labelSelector": {"matchLabels": {kube.NAME_LABEL: NAME}},

@@ -1,6 +1,6 @@
-"""Bin packing in the main scheduler: which mode is meant, and the variables of the host role.
+"""Bin packing in the main scheduler: the mode, and the variables of the host role.
 
-What differs between distributions stands in their rows of the catalogue, under scheduler.main.
+What differs between distributions is in their rows of the catalogue, under scheduler.main.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PREFIX = f"{ROLE}_"
 
 
 def contribution(spec: ClusterSpec, options: Scheduler) -> Contribution:
-    """Return the host role and its variables; nothing where the distribution has no way for it."""
+    """Return the host role and its variables; nothing if the distribution does not support it."""
     main = spec.kubernetes.distribution.main_scheduler
     if main is None:
         return Contribution()
@@ -31,16 +31,16 @@ def contribution(spec: ClusterSpec, options: Scheduler) -> Contribution:
         **_switch(spec),
         **_places(main),
     }
-    if main.in_process:  # no program of the scheduler lies on the host
+    if main.in_process:  # the host has no scheduler program
         own["image"] = kube.image(spec, "scheduler")
     variables = {f"{PREFIX}{name}": value for name, value in sorted(own.items())}
     return Contribution(control_plane_variables=variables, roles=(ROLE,))
 
 
 def _switch(spec: ClusterSpec) -> dict[str, Any]:
-    """Return how the play tells the cluster what its schedulers serve; nothing without a context.
+    """Return how the play records what the schedulers serve; nothing without a context.
 
-    Whoever gives pods the profile's name reads it; it stays true without such a policy, too.
+    The policy that sets the profile's name reads it; it stays true without such a policy, too.
     """
     if not spec.access.kubeconfig_context:
         return {}
@@ -58,6 +58,6 @@ def _kubectl(spec: ClusterSpec) -> list[str]:
 
 
 def _places(main: MainScheduler) -> dict[str, Any]:
-    """Return what the row says, in the role's words; the role has defaults for what it does not."""
+    """Return the row's values as role variables; the role has defaults for missing ones."""
     own = {**main._asdict(), "lines": main.lines.replace("{file}", main.file)}
     return {name: value for name, value in own.items() if value}

@@ -1,6 +1,6 @@
-"""The KubeSchedulerConfiguration that packs GPUs, of the main scheduler or of a second one.
+"""The KubeSchedulerConfiguration for bin packing, of the main scheduler or of a second one.
 
-kubescheduler.config.k8s.io/v1 is what every minor reads that gpugen renders for (1.25 and newer).
+Every supported minor version reads kubescheduler.config.k8s.io/v1 (1.25 and newer).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerC
 
 
 def of_second(spec: ClusterSpec, options: Scheduler, lease: str) -> dict[str, Any]:
-    """Return the configuration of a second scheduler. lease: which of its replicas leads."""
+    """Return the configuration of a second scheduler. lease: elects the leader of its replicas."""
     return {
         **_HEAD,
         "leaderElection": {
@@ -31,8 +31,8 @@ def of_second(spec: ClusterSpec, options: Scheduler, lease: str) -> dict[str, An
 def of_main(spec: ClusterSpec, options: Scheduler) -> dict[str, Any]:
     """Return the configuration of the main scheduler, as far as the spec decides it.
 
-    A file replaces what flags said: it has to name the kubeconfig, and turns the profiling off that
-    distributions turn off by a flag. Source: kubernetes v1.36.3, cmd/kube-scheduler/app/options.
+    A file replaces flags: it has to name the kubeconfig, and disables profiling, which
+    distributions disable by a flag. Source: kubernetes v1.36.3, cmd/kube-scheduler/app/options.
     """
     own = _profile(spec, options)
     others = [] if own["schedulerName"] == MAIN else [{"schedulerName": MAIN}]
@@ -51,11 +51,11 @@ def _profile(spec: ClusterSpec, options: Scheduler) -> dict[str, Any]:
 
 
 def _packing(spec: ClusterSpec, options: Scheduler) -> dict[str, Any]:
-    """Return what makes a profile pack.
+    """Return the profile's bin packing.
 
-    A resource that is not listed counts for nothing, so every name that any pool advertises is. Of
-    these only the ones that a pod asks for count for it. A scheduler that looks at a sample of the
-    nodes misses the fullest one, and the default spreading over hosts would work against packing.
+    Resources that are not listed do not count, so every name that any pool advertises is listed;
+    only those that a pod requests count for it. A scheduler that samples nodes misses the fullest
+    one, and default spreading over hosts works against bin packing.
     """
     fit = {"name": "NodeResourcesFit", "weight": options.score_weight}
     weights = options.weights
