@@ -149,7 +149,7 @@ def test_an_empty_layout_needs_no_place() -> None:
 
 @pytest.mark.parametrize("count", [0, -1])
 def test_a_count_below_one_is_a_mistake_of_the_caller(count: int) -> None:
-    with pytest.raises(ValueError, match="a count is 1 or more"):
+    with pytest.raises(ValueError, match="a count must be at least 1"):
         mig.fit(GEOMETRIES["a30"], {"1g.6gb": count})
 
 
