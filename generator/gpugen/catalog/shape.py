@@ -86,12 +86,12 @@ def _missing(error: Any, path: tuple[str | int, ...]) -> Iterator[Misfit]:
             yield Misfit(fault, path, True, (key, about))
 
 
-def _words(error: Any, wanted: str) -> tuple[str, str, str]:
-    hint = f"write {wanted}"
+def _words(error: Any, expected: str) -> tuple[str, str, str]:
+    hint = f"write {expected}"
     is_number = isinstance(error.instance, int) and not isinstance(error.instance, bool)
     if error.validator == "type" and error.validator_value == "string" and is_number:
         hint = f'quote it: "{error.instance}"'
-    return _spell(error.instance), wanted, hint
+    return _spell(error.instance), expected, hint
 
 
 def close_to(name: str, known: Iterable[str]) -> str:

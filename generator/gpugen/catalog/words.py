@@ -22,7 +22,7 @@ FAULTS: dict[str, Words] = {
         "Rows are closed: a misspelt fact would otherwise count as unknown.",
     ),
     "catalog-missing-key": Words(
-        "this row lacks {0!r}",
+        "this row is missing the required key {0!r}",
         "add {0}: {1}",
         "Without it the row says too little to be used.",
     ),
@@ -38,32 +38,32 @@ FAULTS: dict[str, Words] = {
     ),
     "catalog-duplicate-row": Words(
         "{0!r} is described twice under {1}; the other row is in {2}",
-        "keep one of the two",
+        "remove one of the two",
         "Which of two rows wins would depend on the order of the files.",
     ),
     "catalog-missing-override": Words(
-        "gpugen brings a row {0!r} already, and this one would replace it",
+        "gpugen has a row {0!r}, which this one would override",
         "write override: true into the row if that is meant, or choose another id",
-        "A row that takes the place of ours says so, because it also hides later corrections.",
+        "An override must be explicit, because it also hides later corrections of gpugen's row.",
     ),
     "catalog-needless-override": Words(
-        "this row says override: true, but gpugen brings no row {0!r} that it could replace",
+        "this row says override: true, but gpugen has no row {0!r} to override",
         "delete override, or correct the id: {1}",
-        "An id that is misspelt would leave our row in force unnoticed.",
+        "With a misspelt id gpugen's row would remain in use silently.",
     ),
     "catalog-unknown-geometry": Words(
         "no MIG geometry {0!r} is in the catalogue",
         "{1}",
-        "A board is cut as its geometry says; without the row no layout can be judged.",
+        "MIG layouts are validated against the GPU model's geometry, so its row is required.",
     ),
     "catalog-more": Words(
-        "and more; only the first {0} faults of a file are looked for",
-        "correct the first ones; the rest may have the same cause",
-        "Somebody who reads a hundred messages has enough to do.",
+        "and more; only the first {0} errors of a file are listed",
+        "correct the first ones; the others may have the same cause",
+        "The number of messages per file is limited.",
     ),
     "catalog-size": Words(
         "with {0} the files of catalog/ have more than {1} MiB together",
-        "leave out what no spec of this repository uses",
+        "remove what no spec of this repository uses",
         "What a run reads is bounded, whatever somebody puts there.",
     ),
     "catalog-geometry": Words(

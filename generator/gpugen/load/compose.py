@@ -212,8 +212,8 @@ class Composer:
         first = frame.offsets[2 * list(frame.node).index(key)]
         is_item = len(self._frames) > 2 and not self._frames[-2].is_mapping
         frame.is_two_items = is_item and key == next(iter(frame.node))
-        hint = "begin it with '- ' if it is another entry, else keep one of the two"
-        hint = hint if frame.is_two_items else "keep one of the two"
+        hint = "begin it with '- ' if it is another entry, else remove one of the two"
+        hint = hint if frame.is_two_items else "remove one of the two"
         self._fault("spec-duplicate-key", offset, shown(key), self._faults.line(first), hint)
 
     def _alias(self, event: Any, offset: int) -> None:

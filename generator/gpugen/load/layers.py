@@ -131,10 +131,10 @@ class Stacking:
         """Say why a path cannot be extended: an id and the values for its words."""
         name = shown(text)
         if text.startswith(("/", "~")) or "\\" in text or "\0" in text or "://" in text:
-            return "extends-outside", name, "is no relative path with '/'"
+            return "extends-outside", name, "is not a relative path with '/'"
         real = self._reader.real(path)
         if not real.is_relative_to(self._reader.real(self._boundary)):
-            return "extends-outside", name, "leads out of the repository"
+            return "extends-outside", name, "is outside of the repository"
         if real in chain:
             return "extends-cycle", name
         if real in before:

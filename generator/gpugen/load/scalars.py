@@ -68,8 +68,8 @@ def _word(text: str) -> str:
         meaning = _SWITCHES[lower]
         raise DoubtfulError(
             "spec-ambiguous-scalar",
-            f"{text} without quotes is {meaning} to some YAML readers and text to others",
-            f'write {meaning} if a switch is meant, or quote it: "{text}"',
+            f"{text} without quotes is {meaning} to some YAML parsers and text to others",
+            f'write {meaning} if a boolean is meant, or quote it: "{text}"',
         )
     if lower in ("true", "false", "null"):
         raise DoubtfulError(
@@ -110,12 +110,12 @@ def _fraction(text: str, bare: str) -> str:
 def _disagreement(text: str) -> str:
     spelled = shown(text)
     if _DATE.fullmatch(text):
-        return f"{spelled} without quotes is a date to some YAML readers and text to others"
+        return f"{spelled} without quotes is a date to some YAML parsers and text to others"
     if ":" in text:
-        return f"{spelled} without quotes is a number in base 60 to some YAML readers"
+        return f"{spelled} without quotes is a number in base 60 to some YAML parsers"
     if _OCTAL.fullmatch(text):
         octal, decimal = int(text, 8), int(text)
-        return f"{spelled} without quotes is {octal} to some YAML readers, {decimal} to others"
+        return f"{spelled} without quotes is {octal} to some YAML parsers, {decimal} to others"
     if text in ("=", "<<"):
-        return f"{spelled} without quotes is a command to some YAML readers and text to others"
-    return f"{spelled} without quotes is a number to some YAML readers and text to others"
+        return f"{spelled} without quotes is a command to some YAML parsers and text to others"
+    return f"{spelled} without quotes is a number to some YAML parsers and text to others"

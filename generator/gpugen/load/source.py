@@ -90,11 +90,11 @@ def _refuse_root(root: Any, faults: Faults) -> None:
 def read_bytes(path: Path) -> bytes:
     """Return the content of a file, and of a file that is too large a byte more than allowed.
 
-    Raises GpugenError: it is no regular file, or cannot be read.
+    Raises GpugenError: it is not a regular file, or cannot be read.
     """
     try:
         if not path.is_file():
-            why = "no regular file" if path.exists() else "no such file"
+            why = "not a regular file" if path.exists() else "no such file"
             raise GpugenError(f"cannot read {path.as_posix()}: {why}")
         with path.open("rb") as stream:
             return stream.read(MAX_BYTES + 1)

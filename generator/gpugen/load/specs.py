@@ -68,9 +68,8 @@ def hidden(root: Path, cluster: str) -> Finding | None:
     if module := _module_of(root, cluster):
         return Finding(
             "spec-not-seen",
-            f"{module} is a git submodule without a spec of {cluster!r}; --prune leaves its"
-            " output alone",
-            "check it out; if the cluster is gone, take the submodule out of .gitmodules",
+            f"{module} is a git submodule without a spec of {cluster!r}; --prune keeps its output",
+            "check it out; if the cluster is gone, remove the submodule from .gitmodules",
             severity=Severity.WARNING,
             location=Location(str(root / ".gitmodules"), 1, 1),
         )
@@ -83,8 +82,7 @@ def hidden(root: Path, cluster: str) -> Finding | None:
                 return Finding(
                     "spec-not-seen",
                     f"{found.relative_to(root)} looks like the spec of {cluster!r}, but folders"
-                    f" that begin with {entry.name[0]!r} are not read; --prune leaves"
-                    " its output alone",
+                    f" that begin with {entry.name[0]!r} are not read; --prune keeps its output",
                     f"name the folder {cluster} if the cluster is to stay; else delete the file",
                     severity=Severity.WARNING,
                     location=Location(str(found), 1, 1),
@@ -139,9 +137,9 @@ def _is_folder(path: Path) -> bool:
 def _beside(path: Path, root: Path) -> Iterator[Finding]:
     """Judge what lies in inventories/ itself and is no folder."""
     if not _is_file(path):
-        yield _not_seen(path, root, "is no folder and no file, so no spec is found there")
+        yield _not_seen(path, root, "is neither a folder nor a file, so it has no spec")
     elif _is_like_spec(path):
-        yield _not_seen(path, root, "lies beside the clusters' folders, where it is not read")
+        yield _not_seen(path, root, "is beside the clusters' folders, where specs are not read")
 
 
 def _without_spec(folder: Path, root: Path) -> Iterator[Finding]:
@@ -150,17 +148,17 @@ def _without_spec(folder: Path, root: Path) -> Iterator[Finding]:
     if found is None:
         yield Finding(
             "folder-without-spec",
-            f"{folder.relative_to(root)} has no {SPEC}, so it is no cluster",
+            f"{folder.relative_to(root)} has no {SPEC}, so it is not a cluster",
             "delete it, or begin its name with _ if it holds layers or other files",
             severity=Severity.WARNING,
             location=Location(str(folder), 1, 1),
         )
     elif found == folder:
         yield _not_seen(
-            found, root, f"holds more than {_MOST} entries; whether one is a spec is unknown"
+            found, root, f"holds more than {_MOST} entries; it is unknown whether one is a spec"
         )
     elif found == folder / SPEC:
-        yield _not_seen(found, root, "is no file, or a link to none")
+        yield _not_seen(found, root, "is not a file, or a broken link")
     else:
         yield _not_seen(found, root, "looks like a spec, but is not read")
 
@@ -169,7 +167,7 @@ def _not_seen(path: Path, root: Path, why: str) -> Finding:
     return Finding(
         "spec-not-seen",
         f"{path.relative_to(root)} {why}",
-        f"a spec is the file {INVENTORIES}/<cluster>/{SPEC}; rename, mend or delete this one",
+        f"a spec is the file {INVENTORIES}/<cluster>/{SPEC}; rename, correct or delete this one",
         location=Location(str(path), 1, 1),
     )
 

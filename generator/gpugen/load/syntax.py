@@ -18,10 +18,10 @@ _DASHGLUED = re.compile(r"[ ]*(?=-[A-Za-z_\"'])")
 _NAME = re.compile(r"\*([^\s,\[\]{}]+)")
 _ESCAPED = re.compile(r"\\U[0-9A-Fa-f]{8}")
 _FOUND = re.compile(r"(?:found|got)(?: character)? \(?'(.*?)'")
-_MISFIT = "the line fits the indentation of no line above"
+_MISFIT = "the line's indentation matches no line above"
 _MISFITS = {
-    "-": "a list item stands where a key is wanted",
-    "?": "a key stands where a list item ('- ') is wanted",
+    "-": "found a list item, expected a key",
+    "?": "found a key, expected a list item ('- ')",
 }
 
 

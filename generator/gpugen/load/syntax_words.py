@@ -20,17 +20,17 @@ SYNTAX: dict[str, Words] = {
         "A colon ends a key, and a dash begins an item, only if a space follows.",
     ),
     "spec-missing-dash": Words(
-        "'{0}' stands in a list, but does not begin with a dash",
+        "'{0}' is in a list, but does not begin with a dash",
         "write '- ' before it",
         "Each item of a list begins with a dash and a space.",
     ),
     "spec-missing-colon": Words(
-        "'{0}' lacks the colon that makes it a key",
+        "'{0}' has no colon, which a key needs",
         "write '{0}:', or join the line with the one above",
         "In a mapping each line is 'key: value'.",
     ),
     "spec-colon-in-text": Words(
-        "a second ': ' stands in this line, so the text before it would be a key",
+        "this line has a second ': ', so the text before it would be a key",
         "quote the value",
         "Unquoted text cannot contain a colon with a space behind it.",
     ),
@@ -60,7 +60,7 @@ SYNTAX: dict[str, Words] = {
         "In brackets, entries are separated by commas.",
     ),
     "spec-stray-bracket": Words(
-        "{0} stands here without its other half",
+        "{0} without its counterpart",
         "delete it, or quote the text",
         "Brackets and commas outside of quotes structure the file.",
     ),
@@ -82,6 +82,6 @@ SYNTAX: dict[str, Words] = {
     "spec-syntax": Words(
         "the structure of the file breaks off here{0}",
         "compare indentation, quotes and brackets with the lines above",
-        "The text is no YAML from here on.",
+        "From here on the text is not valid YAML.",
     ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpugen.load.syntax_words import SYNTAX, Words
 from gpugen.text.versions import UPGRADE
 
-_SPEC_IS_PUBLIC = "keep the spec in plain text; it holds no secret, only names of secrets"
+_SPEC_IS_PUBLIC = "keep the spec in plain text; it contains no secrets, only their names"
 
 FAULTS: dict[str, Words] = {
     **SYNTAX,
@@ -15,7 +15,7 @@ FAULTS: dict[str, Words] = {
         "Files are read up to 16 MB; 10,000 hosts listed one by one take 1 MB.",
     ),
     "spec-empty": Words(
-        "the file holds nothing{0}",
+        "the file is empty{0}",
         "begin with apiVersion: gpugen/v1; 'gpugen init FOLDER' writes a whole example",
         "An empty file, or one with comments only, describes no cluster.",
     ),
@@ -27,17 +27,17 @@ FAULTS: dict[str, Words] = {
     "spec-encoding": Words(
         "byte 0x{0:02X} is not UTF-8",
         "save the file as UTF-8; it may be Latin-1 or Windows-1252",
-        "Bytes that are no UTF-8 would be guessed at, differently by each program.",
+        "Programs interpret bytes that are not UTF-8 differently.",
     ),
     "spec-control-character": Words(
-        "{0} stands here",
+        "{0} is not allowed here",
         "delete it; it cannot be seen, and other programs read it differently",
         "Control, direction and byte-order characters hide text or drive terminals.",
     ),
     "spec-carriage-return": Words(
-        "a carriage return stands here without a line feed",
+        "carriage return without a line feed",
         "end lines with LF or CR LF",
-        "Lines end with LF or CR LF; a CR alone is a line end to some readers only.",
+        "Lines end with LF or CR LF; a CR alone is a line end only to some parsers.",
     ),
     "spec-odd-space": Words(
         "{0} looks like a space but is none",
@@ -50,7 +50,7 @@ FAULTS: dict[str, Words] = {
         "git left both sides of a conflict in the file.",
     ),
     "spec-lfs-pointer": Words(
-        "this is a Git LFS pointer, not the file that it stands for",
+        "this is a Git LFS pointer, not the file itself",
         "run `git lfs pull`, or take the spec out of LFS",
         "The file was not fetched from Git LFS.",
     ),
@@ -76,17 +76,17 @@ FAULTS: dict[str, Words] = {
         "Tags make objects of some programs, or secrets of others, out of plain values.",
     ),
     "spec-tab": Words(
-        "a tab stands where YAML wants spaces",
+        "found a tab, expected spaces",
         "indent by spaces",
         "YAML does not allow tabs in indentation, because their width is not defined.",
     ),
     "spec-question-mark": Words(
-        "a question mark stands in brackets outside of quotes",
+        "unquoted question mark in brackets",
         "put the whole value in quotes",
         "In brackets, programs disagree whether a question mark is text or begins a key.",
     ),
     "spec-blank-line": Words(
-        "a line of nothing but spaces stands before the first line of a block text",
+        "a line of spaces only before the first line of a block text",
         "delete its spaces, or the line",
         "Programs disagree whether such a line sets the indentation of the text.",
     ),
@@ -96,11 +96,11 @@ FAULTS: dict[str, Words] = {
     "spec-nodes": Words(
         "the file holds more than {0} values",
         "write host ranges such as gpu-[001:999]",
-        "The number of values is bounded, so that every file is judged in seconds.",
+        "The number of values is limited, so that every file is validated in seconds.",
     ),
     "spec-alias-expansion": Words(
         "aliases blow the file up from {0} to {1} values",
-        "write the values out, or put what is common into a layer (extends)",
+        "write the values out, or move common parts into a layer (extends)",
         "Aliases of aliases grow without bound, and stall whatever walks the result.",
     ),
     "spec-self-reference": Words(
@@ -119,7 +119,7 @@ FAULTS: dict[str, Words] = {
         "An anchor that is defined twice means different things above and below.",
     ),
     "spec-long-scalar": Words(
-        "a text of {0} characters stands here; {1} are the most",
+        "the text has {0} characters; at most {1} are allowed",
         "shorten it",
         "No field needs more than 64 kB.",
     ),
@@ -131,7 +131,7 @@ FAULTS: dict[str, Words] = {
     "spec-duplicate-key": Words(
         "the key '{0}' is already used in line {1}",
         "{2}",
-        "Readers disagree which of two equal keys wins.",
+        "Parsers disagree which of two equal keys wins.",
     ),
     "spec-key-not-text": Words(
         "the key {0} is not text",
@@ -139,7 +139,7 @@ FAULTS: dict[str, Words] = {
         "Keys are text; a bare number, date or null is another thing.",
     ),
     "spec-collection-as-key": Words(
-        "a list or mapping stands as a key",
+        "a list or mapping is used as a key",
         "write plain text before the colon; quote what begins with [ or {{",
         "Keys are text.",
     ),
@@ -148,8 +148,8 @@ FAULTS: dict[str, Words] = {
     ),
     "spec-merge-key": Words(
         "'<<' merges mappings in YAML 1.1 only",
-        "put what is common into a layer, and name it under extends",
-        "Merge keys are no part of YAML 1.2; readers that know them differ in the details.",
+        "move common parts into a layer, and name it under extends",
+        "Merge keys are no part of YAML 1.2; parsers that support them differ in the details.",
     ),
     "spec-not-a-mapping": Words(
         "the file is {0}, not a mapping",
@@ -166,7 +166,7 @@ FAULTS: dict[str, Words] = {
     ),
     "extends-shape": Words(
         "extends wants a list of paths{0}",
-        "write extends: [{1}], or leave the key out",
+        "write extends: [{1}], or remove the key",
         "extends lists the layers below this file, lowest first.",
     ),
     "extends-outside": Words(
@@ -186,21 +186,21 @@ FAULTS: dict[str, Words] = {
     ),
     "extends-cycle": Words(
         "'{0}' extends itself, directly or through other layers",
-        "break the circle: a layer lies below what extends it",
+        "remove the cycle: a layer must not extend what extends it",
         "Layers are stacked; a circle has no lowest one.",
     ),
     "extends-repeated": Words(
         "'{0}' is listed twice", "list it once", "A layer is merged once, at its lowest place."
     ),
     "spec-outside": Words(
-        "the spec is a link that leads out of the repository; it is not followed",
+        "the spec is a link that is outside of the repository; it is not followed",
         "put the file itself there",
         "What a link points to can be any file of the machine that runs gpugen, and a message about"
         " it would show a line of it.",
     ),
     "extends-too-large": Words(
         "with this file the spec and its layers have more than {0} MiB together",
-        "leave out what no cluster needs",
+        "remove what no cluster needs",
         "What a run reads is bounded, whatever somebody puts into the repository.",
     ),
     "extends-too-many": Words(

@@ -55,7 +55,7 @@ def diff(tree: Tree, out: Path, cluster: str, shown: str = "") -> Iterator[str]:
     with _reported(out, cluster, "read"):
         survey = look(tree, out, cluster)
         with cluster_folder(out, cluster) as root:
-            yield from differences.unified(shown or cluster, survey.changes, root, survey.wanted)
+            yield from differences.unified(shown or cluster, survey.changes, root, survey.expected)
 
 
 def write(
@@ -171,13 +171,13 @@ def _commit(
         )
     try:
         if survey.is_new:
-            write_new(lock, cluster, survey.wanted)
+            write_new(lock, cluster, survey.expected)
         else:
             change(lock, cluster, survey)
     finally:
         lock.clear_stage()
     done = {*survey.write, *survey.delete}
-    return [c for c in survey.changes if c.path in done or not survey.wanted]
+    return [c for c in survey.changes if c.path in done or not survey.expected]
 
 
 def _refuse(place: str, refused: list[Change], hint: str) -> None:

@@ -99,7 +99,7 @@ class _Git:
 
     def _is_merge(self, content: bytes, texts: Iterable[bytes]) -> bool:
         """Tell whether git makes this of two texts and their base, with marks or without."""
-        wanted = conflicts.sides(content) or (content, content)
+        expected = conflicts.sides(content) or (content, content)
         import tempfile
 
         with tempfile.TemporaryDirectory() as name:
@@ -107,7 +107,7 @@ class _Git:
             for path, text in zip(paths, texts, strict=True):
                 path.write_bytes(text)
             for way in _WAYS:
-                if wanted == tuple(
+                if expected == tuple(
                     self._run("merge-file", "--stdout", side, *way, *map(str, paths))
                     for side in ("--ours", "--theirs")
                 ):

@@ -49,8 +49,8 @@ class Survey:
     needs. stamps: of what is replaced or deleted.
     """
 
-    def __init__(self, wanted: Mapping[str, bytes], index: Index = _NO_INDEX) -> None:
-        self.wanted, self.index = wanted, index
+    def __init__(self, expected: Mapping[str, bytes], index: Index = _NO_INDEX) -> None:
+        self.expected, self.index = expected, index
         self.changes: list[Change] = []
         self.refused: list[Change] = []
         self.immovable: list[Change] = []
@@ -63,13 +63,13 @@ class Survey:
     def allow(self, paths: Collection[str]) -> None:
         """Take some files for ours after all."""
         self.refused = [change for change in self.refused if change.path not in paths]
-        kinds = {p: Kind.CHANGED if p in self.wanted else Kind.DELETED for p in paths}
+        kinds = {p: Kind.CHANGED if p in self.expected else Kind.DELETED for p in paths}
         self.changes = [Change(c.path, kinds.get(c.path, c.kind)) for c in self.changes]
 
     @property
     def is_clean(self) -> bool:
         """Whether a commit would have nothing to do."""
-        return not (self.write or self.delete or (self.spare_folders and not self.wanted))
+        return not (self.write or self.delete or (self.spare_folders and not self.expected))
 
 
 @contextmanager
@@ -107,8 +107,8 @@ def look(tree: Tree | None, out: Path, cluster: str) -> Survey:
     """
     with cluster_folder(out, cluster) as root:
         before = _NO_INDEX if root is None else index.read(root)
-        wanted = {} if tree is None else dict(tree) | index.texts_for(tree, before)
-        walk = _Walk(Survey(wanted, before))
+        expected = {} if tree is None else dict(tree) | index.texts_for(tree, before)
+        walk = _Walk(Survey(expected, before))
         if root is None:
             return walk.finish()
         walk.visit(root, "")
@@ -123,16 +123,16 @@ class _Walk:
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
-        self.wanted = survey.wanted
+        self.expected = survey.expected
         self.known = survey.index.files
-        self.needed = files.folders_of(self.wanted)
+        self.needed = files.folders_of(self.expected)
         self.folders = self.needed | files.folders_of(self.known) | {FOLDER}
         self.seen: set[str] = set()
 
     def finish(self) -> Survey:
         """Add missing files, and return everything in order."""
         survey = self.survey
-        for path in self.wanted.keys() - self.seen:
+        for path in self.expected.keys() - self.seen:
             self._note(path, Kind.MISSING if path in self.known else Kind.ADDED)
             survey.write.append(path)
         for found in (survey.changes, survey.write, survey.delete):
@@ -146,7 +146,7 @@ class _Walk:
             path = prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
                 self._visit_folder(entry, handle, path)
-            elif path in self.wanted or path in self.known or is_index(path):
+            elif path in self.expected or path in self.known or is_index(path):
                 self._visit_file(entry, handle, path)
             elif path in self.needed:
                 self._take_over(entry, path, Kind.FOREIGN)
@@ -167,12 +167,12 @@ class _Walk:
             if path not in self.needed:
                 self.survey.spare_folders.append(path)
         elif (empty := files.empty_folders(path, entry.name, handle)) is not None:
-            if path in self.wanted:
+            if path in self.expected:
                 self.survey.spare_folders += empty
         else:
-            is_listed = path in self.known and path not in self.wanted
+            is_listed = path in self.known and path not in self.expected
             self._note(path + "/", Kind.FOREIGN, is_refused=is_listed)
-        if path in self.wanted:
+        if path in self.expected:
             below = self.survey.changes[before:]
             self.survey.immovable += [c for c in below if c.kind is Kind.FOREIGN]
 
@@ -188,9 +188,9 @@ class _Walk:
             self._take_over(entry, path, kind)
             return
         content, mode = found or (b"", 0)
-        if found is None or content != self.wanted.get(path):
+        if found is None or content != self.expected.get(path):
             is_ours = is_index(path) or self._is_ours(path, content)
-            ours = Kind.CHANGED if path in self.wanted else Kind.DELETED
+            ours = Kind.CHANGED if path in self.expected else Kind.DELETED
             self._take_over(entry, path, ours if is_ours else kind, is_refused=not is_ours)
         elif mode & files.WRONG_BITS:
             self._take_over(entry, path, Kind.MODE, is_refused=False)
@@ -218,7 +218,7 @@ class _Walk:
         """Mark a path to be replaced or deleted."""
         self._note(path, kind, is_refused=is_refused)
         self.survey.stamps[path] = files.stamp(entry.stat(follow_symlinks=False))
-        if path in self.wanted:
+        if path in self.expected:
             self.seen.add(path)
             self.survey.write.append(path)
         else:

@@ -76,7 +76,7 @@ def test_modules_that_nobody_builds_get_the_flavour_that_somebody_does() -> None
         }
     )
     assert finding.message.endswith(
-        "by method 'precompiled': nobody builds open modules for rocky-9"
+        "by method 'precompiled': there are no prebuilt open modules for rocky-9"
     )
     assert finding.hint.startswith("write kernelModules: proprietary, or use method: vendor")
 

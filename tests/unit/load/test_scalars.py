@@ -49,7 +49,7 @@ def test_meaning(text: str, value: object) -> None:
     ("text", "message", "hint"),
     [
         ("1.30", "1.30 without quotes is the number 1.3, not this text", 'quote it: "1.30"'),
-        ("010", "010 without quotes is 8 to some YAML readers, 10 to others", 'quote it: "010"'),
+        ("010", "010 without quotes is 8 to some YAML parsers, 10 to others", 'quote it: "010"'),
     ],
 )
 def test_words(text: str, message: str, hint: str) -> None:
