@@ -73,7 +73,7 @@ def draw() -> str:
     """Return the picture."""
     rooms = imports()
     levels = floors(rooms)
-    width = 40 + max(map(len, levels)) * (WIDTH + GAP) - GAP
+    width = max(860, 40 + max(map(len, levels)) * (WIDTH + GAP) - GAP)
     height = 70 + len(levels) * (HEIGHT + RISE)
     arrows = sum(map(len, rooms.values()))
     sheet = Sheet(
