@@ -195,7 +195,7 @@ class Guarded:
         names = {name for pool in spec.pools for name in pool.prediction.capacity}
         self._known = min(names - set(spec.own(Guardrails).other_resources))
         wait_until("judging", self._judges)
-        if any(item["kind"] == "MutatingAdmissionPolicy" for item in wanted):
+        if any("runtimeClassName" in str(item["spec"].get("mutations")) for item in wanted):
             wait_until("completion", self._completes)
 
     def clear(self) -> None:

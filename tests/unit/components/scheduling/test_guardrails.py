@@ -203,7 +203,10 @@ def test_facts_are_those_of_the_algebra() -> None:
 def test_what_something_else_advertises_is_no_fact() -> None:
     spec = spec_of(pool("a"), pool("cut", **MIXED), otherResources=["nvidia.com/gpu"])
     policy = objects(spec, NAME)[REQUESTS]
-    assert table(policy, "units") == {"cut": {"nvidia.com/mig-1g.5gb.shared": 28}}
+    assert table(policy, "units") == {
+        "a": {},
+        "cut": {"nvidia.com/mig-1g.5gb.shared": 28},
+    }
     assert variables(policy)["others"] == "[\n'nvidia.com/gpu',\n]"
 
 

@@ -26,7 +26,7 @@ KEEPS_PODS_AWAY = ("NoSchedule", "NoExecute")
 def texts(spec: ClusterSpec, options: Guardrails) -> dict[str, str]:
     """Return all facts as CEL."""
     others = frozenset(options.other_resources)
-    pools = {pool.name: pool for pool in spec.pools if _resources(pool, others)}
+    pools = {pool.name: pool for pool in spec.pools}
 
     def table(row: Callable[[NodePool], cel.Row]) -> str:
         return cel.table({name: row(pool) for name, pool in pools.items()})
@@ -48,7 +48,7 @@ def texts(spec: ClusterSpec, options: Guardrails) -> dict[str, str]:
         "instances": resources(lambda _, r: bool(r.profile)),
         "labels": table(lambda pool: _labels(spec, pool)),
         "taints": table(_taints),
-        "instead": table(lambda pool: _instead(_resources(pool, others))),
+        "instead": table(lambda pool: _instead(pool.prediction.resources)),
     }
 
 
