@@ -13,12 +13,12 @@ from pathlib import Path
 from gpugen.errors import GpugenError, NotOursError
 from gpugen.model.tree import Tree
 from gpugen.write import differences, files, index
-from gpugen.write.index import FOLDER, FORMER, INDEX, is_index, sha256
+from gpugen.write.index import FOLDER, FORMER, INDEX, is_index
 from gpugen.write.lock import Lock
+from gpugen.write.signals import unwinding
 from gpugen.write.surroundings import Surroundings, look_around
 from gpugen.write.survey import Change, Kind, Survey, cluster_folder, look
 from gpugen.write.transaction import change, write_new
-from gpugen.write.unwinding import unwinding
 
 __all__ = [
     "INDEX", "Change", "Kind", "Lock", "Surroundings", "compare", "diff", "is_index", "listed",
@@ -34,7 +34,7 @@ def listed(out: Path, cluster: str) -> list[str]:
     Raises GpugenError: a newer gpugen wrote it.
     """
     with suppress(OSError), cluster_folder(out, cluster) as root:
-        return [] if root is None else sorted(index.read(root).files)
+        return [] if root is None else sorted(index.read(root, f"{out}/{cluster}").files)
     return []
 
 
@@ -147,9 +147,10 @@ def _kept(out: Path, cluster: str, beginning: str, *, force: bool) -> Tree | Non
     with cluster_folder(out, cluster) as root:
         if root is None or not beginning:
             return None
-        for path, hashes in index.read(root).files.items():
+        before = index.read(root, f"{out}/{cluster}")
+        for path in before.files:
             content = files.read_below(root, path) if path.startswith(beginning) else None
-            if content is not None and (force or sha256(content) in hashes):
+            if content is not None and (force or before.owns(path, content)):
                 kept.add(path, content)
     return kept if len(kept) else None
 

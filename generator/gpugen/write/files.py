@@ -111,15 +111,6 @@ def read_below(root: int, path: str) -> bytes | None:
     return None
 
 
-def read_text(name: str, within: int) -> str:
-    """Return a file's text, empty if it is not a regular UTF-8 file."""
-    try:
-        found = read(name, within)
-        return found[0].decode() if found else ""
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
 def create(path: str, content: bytes, within: int) -> None:
     """Write a new file, which must not exist. Errors of write and close are raised."""
     try:

@@ -18,9 +18,11 @@ from gpugen import __version__
 from gpugen.errors import GpugenError
 from gpugen.model.tree import Tree
 from gpugen.write import files
+from gpugen.write.shares import CLUSTER, shares
 
 FOLDER = ".gpugen-index"
 INDEX = f"{FOLDER}/cluster"
+_POOL = f"{FOLDER}/pool-"
 FORMER = ".gpugen.json"  # the index of gpugen 0.1 before its first release: read, then removed
 LARGEST = 16 * 1024 * 1024  # bytes of all index files together; of 500 pools they have one
 
@@ -48,6 +50,21 @@ class Index(NamedTuple):
     version: str
     texts: Mapping[str, bytes]
 
+    def owns(self, path: str, content: bytes) -> bool:
+        """Tell whether this is what gpugen wrote at a path, as a whole or in every share of it."""
+        hashes = self.files.get(path, ())
+        if not hashes or sha256(content) in hashes:
+            return bool(hashes)
+        pools = [name.removeprefix(_POOL) for name in self.texts if name.startswith(_POOL)]
+        mark = f" {path}\n".encode()
+        expected = {pool for pool in pools if mark in self.texts[_POOL + pool]}
+        found = shares(content, pools)
+        return (
+            bool(expected)
+            and expected == found.keys() - {CLUSTER}
+            and all(sha256(text) in hashes for text in found.values())
+        )
+
 
 def sha256(content: bytes) -> str:
     """Return the SHA-256 of some bytes in hex."""
@@ -71,30 +88,32 @@ def texts_for(tree: Tree, before: Index) -> dict[str, bytes]:
     The version in them does not change as long as no other file of the cluster changes.
     """
     lines: dict[str, list[str]] = {INDEX: []}
-    hashes = {}
+    hashes: dict[str, set[str]] = {}
+    pools = {pool for path, _ in tree if (pool := tree.pool_of(path))}
     for path, content in tree:
         pool = tree.pool_of(path)
-        home = f"{FOLDER}/pool-{pool}" if pool else INDEX
-        lines.setdefault(home, []).append(line(path, content))
-        hashes[path] = lines[home][-1][:64]
-    is_same = {path: [hash_] for path, hash_ in hashes.items()} == before.files
+        parts = {pool: content} if pool else shares(content, pools)
+        for owner, part in parts.items():
+            home = _POOL + owner if owner else INDEX
+            lines.setdefault(home, []).append(line(path, part))
+            hashes.setdefault(path, set()).add(lines[home][-1][:64])
+    is_same = hashes == {path: set(found) for path, found in before.files.items()}
     version = before.version if is_same and before.version else __version__
     lines[INDEX].insert(0, f"gpugen {version}\n")
     return {path: "".join((_HEAD, *rows)).encode() for path, rows in lines.items()}
 
 
-def read(root: int) -> Index:
+def read(root: int, place: str) -> Index:
     """Read the index files of an open folder as hostile input; invalid lines are ignored.
 
-    Raises GpugenError: a newer gpugen wrote there.
+    place: the folder's name in messages. Raises GpugenError: a newer gpugen wrote there.
     """
     texts = dict(_texts(root))
     written = [one for text in texts.values() for one in _WRITER.findall(_decoded(text))]
     version = max((one for one in written if _order(one)[0]), key=_order, default="")
     if version and _order(version) > _order(__version__):
         raise GpugenError(
-            f"this output was written by gpugen {version}; the older {__version__} would revert"
-            " its changes",
+            f"{place} was written by gpugen {version}; the older {__version__} would revert it",
             f"install gpugen {version} or newer",
         )
     return Index(known(texts), version, texts)

@@ -8,7 +8,6 @@ on an open file, so it ends with its process; the last holder removes the file.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import time
 from contextlib import suppress
@@ -23,6 +22,7 @@ STATE = ".gpugen"
 STAGE = "stage"
 IGNORED = b"*\n"  # content of the .gitignore that hides the folder
 _POLL = 0.05  # seconds between two tries
+_LONGEST = 150  # bytes of what says who holds the lock; a host name has 64
 
 
 class Lock:
@@ -127,20 +127,19 @@ class Lock:
 
     def _settle(self) -> None:
         """Write who holds the lock, hide the folder from git, delete what a killed run staged."""
-        holder = {"pid": os.getpid(), "host": os.uname().nodename, "since": _now()}
+        since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         os.ftruncate(self._file, 0)
-        os.pwrite(self._file, json.dumps(holder).encode(), 0)
+        holder = f"process {os.getpid()} on {os.uname().nodename} since {since}"
+        os.pwrite(self._file, holder.encode(), 0)
         with suppress(FileExistsError):
             files.create(".gitignore", IGNORED, self.state)
         with suppress(FileNotFoundError):
             files.remove_tree(STAGE, self.state)
 
     def _holder(self) -> str:
-        with suppress(OSError, ValueError), files.folder(self.place) as state:
-            data = json.loads(files.read_text("lock", state))
-            if isinstance(data, dict):
-                host, since = (files.printable(str(data.get(k))) for k in ("host", "since"))
-                return f" by process {data.get('pid')!r:.20} on {host:.80} since {since:.40}"
+        with suppress(OSError), files.folder(self.place) as state:
+            text = (files.read_below(state, "lock") or b"")[:_LONGEST].decode(errors="replace")
+            return f" by {files.printable(text) or 'another run'}"
         return " by another run"
 
     def _release(self) -> None:
@@ -161,7 +160,3 @@ class Lock:
                 os.close(handle)
         self._stage = self._file = self.state = self.out = -1
         self.is_held = False
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from gpugen.write import conflicts, index
-from gpugen.write.index import sha256
+from gpugen.write.index import Index
 
 _LARGEST = 4 * 1024 * 1024  # bytes of a file that is merged again; the largest of ours has 200 KiB
 _MOST = 200  # files
@@ -75,7 +75,7 @@ class _Git:
             ours, theirs, base = (self._blob(commit, path) for commit in merge)
             sides = ours, theirs
             if all(
-                text is not None and sha256(text) in known.get(path, ())
+                text is not None and known.owns(path, text)
                 for text, known in zip(sides, lines, strict=True)
             ) and self._is_merge(content, (ours or b"", base or b"", theirs or b"")):
                 yield path
@@ -84,13 +84,14 @@ class _Git:
         for found in [base] if base else self._lines("merge-base", "--all", ours, theirs):
             yield _Merge(ours, theirs, found)
 
-    def _index(self, commit: str) -> Mapping[str, Collection[str]]:
-        """Return what the index said in a commit: path -> hashes."""
+    def _index(self, commit: str) -> Index:
+        """Return what the index said in a commit."""
         folder = f"{self._prefix}/{index.FOLDER}/"
         names = self._lines("ls-tree", "-z", "--name-only", commit, folder)
         paths = [name.removeprefix(f"{self._prefix}/") for name in names]
         texts = {path: self._blob(commit, path) for path in paths if index.is_index(path)}
-        return index.known({path: text for path, text in texts.items() if text is not None})
+        there = {path: text for path, text in texts.items() if text is not None}
+        return Index(index.known(there), "", there)
 
     def _blob(self, commit: str, path: str) -> bytes | None:
         name = f"{commit}:{self._prefix}/{path}"

@@ -15,7 +15,7 @@ from gpugen.model import NOTHING
 from gpugen.model.tree import Tree
 from gpugen.write import conflicts, files, index
 from gpugen.write.files import Stamp
-from gpugen.write.index import FOLDER, Index, is_index, sha256
+from gpugen.write.index import FOLDER, Index, is_index
 from gpugen.write.merges import merged
 
 _NO_INDEX = Index(NOTHING, "", NOTHING)
@@ -106,7 +106,7 @@ def look(tree: Tree | None, out: Path, cluster: str) -> Survey:
     Raises OSError: unreadable folder.
     """
     with cluster_folder(out, cluster) as root:
-        before = _NO_INDEX if root is None else index.read(root)
+        before = _NO_INDEX if root is None else index.read(root, f"{out}/{cluster}")
         expected = {} if tree is None else dict(tree) | index.texts_for(tree, before)
         walk = _Walk(Survey(expected, before))
         if root is None:
@@ -206,11 +206,9 @@ class _Walk:
 
     def _is_ours(self, path: str, content: bytes) -> bool:
         """Tell whether gpugen wrote this, or git merged it from what gpugen wrote."""
-        hashes = self.known.get(path, ())
-        if sha256(content) in hashes:
-            return True
-        sides = conflicts.sides(content)
-        return bool(sides) and all(sha256(side) in hashes for side in sides)
+        owns = self.survey.index.owns
+        sides = conflicts.sides(content) or (content,)
+        return all(owns(path, side) for side in sides)
 
     def _take_over(
         self, entry: os.DirEntry[str], path: str, kind: Kind, *, is_refused: bool = True

@@ -198,8 +198,9 @@ class _Moves:
     def _put(self, path: str, staged: str) -> None:
         """Create a file, and fail if it exists by now."""
         folder, name = self._at(path)
+        place = _link if path not in self._stamps else os.rename
         try:
-            _link(staged, name, src_dir_fd=self._stage, dst_dir_fd=folder)
+            place(staged, name, src_dir_fd=self._stage, dst_dir_fd=folder)
         except FileExistsError as error:
             raise NotOursError(
                 f"{files.printable(path)} was created by another program in the meantime"

@@ -101,7 +101,13 @@ SHARES = ("nvidia.com/gpu: 4", "nvidia.com/gpu: 8")
 WORDS = ("description: first", "description: second")
 LABEL = ("lab.example/a: x", "lab.example/a: new")
 OTHER_LABEL = ("lab.example/c: x", "lab.example/c: new")
-CHANGES = {"words": WORDS, "hosts": ("[01:03]", "[01:05]")}
+TAINT = ("    sharing:", "    taints: [{key: lab.example/x, effect: NoSchedule}]\n    sharing:")
+CHANGES = {
+    "words": WORDS, "hosts": ("[01:03]", "[01:05]"), "count": COUNT, "shares": SHARES,
+    "taint": TAINT, "label": LABEL,
+    "unshared": ("    sharing: {mode: time-slicing, resources: {nvidia.com/gpu: 4}}\n", ""),
+    "model": ("model: t4", "model: l4"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -116,7 +116,7 @@ def test_listed(out: Path) -> None:
 
 def test_a_pool_has_an_index_of_its_own(out: Path) -> None:
     def tree(**texts: str) -> Tree:
-        made = tree_of({"site.yml": "a\n"})
+        made = tree_of({"site.yml": "shared\n"})
         for pool, text in texts.items():
             made.add(f"waves/{pool}/x", text, pool)
         return made
