@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpugen import assets
 from gpugen.hosts.names import CONTROL_PLANE
@@ -19,27 +19,12 @@ from gpugen.render.other_plays import before_upgrade, remove, verify
 from gpugen.render.play_parts import settings_of
 from gpugen.render.playbook import site
 from gpugen.render.role_order import in_order
-from gpugen.render.yaml_files import header, variables_file, yaml_file
+from gpugen.render.yaml_files import variables_file, yaml_file
+from gpugen.text import templates
 
 FOLDER = "ansible"
 # A dead connection is detected after 15 s x 8, end to end through jump hosts; a task that hangs on
 # a reachable host, after an hour. Without both Ansible would wait forever.
-SETTINGS = """\
-[defaults]
-inventory = inventory
-roles_path = roles
-forks = 20
-host_key_checking = True
-inject_facts_as_vars = False
-retry_files_enabled = False
-task_timeout = 3600
-
-[connection]
-pipelining = True
-
-[ssh_connection]
-ssh_args = -C {options}
-"""
 SSH_OPTIONS = (
     *("ControlMaster=auto", "ControlPersist=300s"),
     *("ServerAliveInterval=15", "ServerAliveCountMax=8"),
@@ -52,10 +37,17 @@ PLAYBOOKS = {
 }
 
 
+class AnsibleSettings(NamedTuple):
+    """What the template of ansible.cfg receives."""
+
+    source: str
+    ssh_options: tuple[str, ...]
+
+
 def render_hosts(spec: ClusterSpec, assembly: Assembly, tree: Tree) -> None:
     """Add everything below ansible/; the keys of repositories come from the pipeline."""
     roles = in_order(assembly.roles)
-    tree.add(f"{FOLDER}/ansible.cfg", header(spec) + settings())
+    tree.add(f"{FOLDER}/ansible.cfg", settings(spec))
     tree.add(f"{FOLDER}/README.md", readme(spec, roles))
     for name, plays in PLAYBOOKS.items():
         if found := plays(settings_of(spec), assembly.roles):
@@ -71,10 +63,9 @@ def render_hosts(spec: ClusterSpec, assembly: Assembly, tree: Tree) -> None:
             tree.add(f"{FOLDER}/roles/{role}/{path}", content)
 
 
-def settings() -> str:
+def settings(spec: ClusterSpec) -> str:
     """Return what ansible.cfg says."""
-    options = " ".join(f"-o {option}" for option in SSH_OPTIONS)
-    return SETTINGS.format(options=options)
+    return templates.render("render/ansible.cfg.j2", AnsibleSettings(spec.source, SSH_OPTIONS))
 
 
 def group_variables(spec: ClusterSpec, assembly: Assembly) -> dict[str, dict[str, Any]]:

@@ -43,7 +43,6 @@ ROLES = (
     Role(SCHEDULER, "bin packing in the main scheduler, one control-plane node at a time"),
 )
 ORDER = tuple(role.name for role in ROLES)
-DOES = {role.name: role.does for role in ROLES}
 BEFORE_REBOOT = tuple((role.name, role.before_reboot) for role in ROLES if role.before_reboot)
 AFTER_REBOOT = tuple((role.name, role.after_reboot) for role in ROLES if role.after_reboot)
 

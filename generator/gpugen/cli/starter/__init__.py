@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from gpugen.catalog import Catalog
 from gpugen.catalog.packages import fetch_command, vendor_sources
 from gpugen.model.catalog import DriverBranch, GpuModel
+from gpugen.text import templates
 from gpugen.text.versions import parts
 
 SYSTEM = "ubuntu-24.04"
@@ -87,15 +87,7 @@ def files(values: Starter) -> Iterator[tuple[str, str]]:
     Without a requirement there are none that install gpugen: a bare name would install whatever
     somebody else gives that name on a package index.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - text files, filled with names that were checked
-    )
     wanted = {**FILES, **INSTALLING} if values.requirement else FILES
     for path, template in wanted.items():
-        text = environment.get_template(template).render(starter=values)
+        text = templates.render(f"cli/starter/{template}", values)
         yield path.format(cluster=values.cluster), text

@@ -8,7 +8,7 @@ Source: NVIDIA/dcgm-exporter 4.5.3-4.8.2, pkg/cmd/app.go, internal/pkg/transform
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpugen import kube
 from gpugen.components import Component
@@ -17,6 +17,7 @@ from gpugen.kube import exporters, gpu_access
 from gpugen.model.assembly import Contribution, KubeObject, Placed, Wave
 from gpugen.model.options import DcgmExporter
 from gpugen.model.spec import ClusterSpec, NodePool
+from gpugen.text import templates
 
 NAME = exporters.NAME
 CLUSTER_NAME = f"gpugen-{NAME}"  # of objects without a namespace
@@ -24,8 +25,15 @@ APP = "nvidia-dcgm-exporter"  # the MIG manager waits for pods with this label
 CSV_FOLDER = "/metrics-config"
 WEB_FOLDER = "/etc/dcgm-exporter-web"
 CSV_FILE = "counters.csv"
+CSV_TEMPLATE = "components/monitoring/dcgm_exporter/counters.csv.j2"
 HOST_ENGINE = "localhost:5555"  # it listens only there, so the pod uses the host's network
 POD_RESOURCES = "/var/lib/kubelet/pod-resources"  # fixed in the program, whatever the host's path
+
+
+class Counters(NamedTuple):
+    """What the template of the list receives."""
+
+    rows: tuple[metrics.Row, ...]
 
 
 def contribute(spec: ClusterSpec, options: DcgmExporter) -> Contribution:
@@ -46,8 +54,7 @@ def contribute(spec: ClusterSpec, options: DcgmExporter) -> Contribution:
 
 def csv(options: DcgmExporter, pool: NodePool) -> str:
     """Return the pool's list of metrics: three columns, no comma within one."""
-    rows = (f"{row.field}, {row.kind}, {row.help}\n" for row in metrics.rows(options, pool))
-    return "# DCGM field, Prometheus type, help\n" + "".join(rows)
+    return templates.render(CSV_TEMPLATE, Counters(metrics.rows(options, pool)))
 
 
 def _asks_the_api(options: DcgmExporter, pool: NodePool) -> bool:
