@@ -37,6 +37,7 @@ pytestmark = [
 STATE = "kube-state-metrics"
 SICK = "plain-01"
 SELECTORS = ("vectorSelector", "matrixSelector")
+EMPTY_WHERE_ALL_IS_WELL = "gpugen:node_layout:waiting"  # its own query is among the tested ones
 PODS = "/api/v1/namespaces/gpu-agents/pods"
 ACCOUNT = "monitoring"
 RIGHTS = """\
@@ -245,6 +246,7 @@ def test_every_metric_and_label_of_rules_and_panels_exists(watched: Watched) -> 
     for title, query in _queries(watched):
         parts = list(_walk(watched.asked.ask("parse_query", query=query)))
         names = {part["name"] for part in parts if part.get("type") in SELECTORS} - {""}
+        names -= {EMPTY_WHERE_ALL_IS_WELL}
         made = set(_made(parts))
         for name in sorted(names):
             seen += 1
@@ -252,7 +254,7 @@ def test_every_metric_and_label_of_rules_and_panels_exists(watched: Watched) -> 
                 missing.append(f"{title}: no series {name}")
         for label in sorted({label for part in parts for label in _labels(part)} - made):
             seen += 1
-            if not any(watched.asked.has(f'{name}{{{label}!=""}}') for name in names):
+            if names and not any(watched.asked.has(f'{name}{{{label}!=""}}') for name in names):
                 missing.append(f"{title}: no series of {sorted(names)} has the label {label}")
     assert seen > 100
     assert missing == [], "\n".join(missing)
