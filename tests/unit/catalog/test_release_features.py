@@ -7,6 +7,7 @@ from typing import Any
 from gpugen import kube
 from gpugen.assemble import assemble
 from gpugen.catalog import Catalog
+from gpugen.components.devices import plugin
 from gpugen.model.assembly import KubeObject
 from gpugen.model.spec import ClusterSpec
 from support.component_specs import cluster, pool
@@ -68,6 +69,6 @@ def test_known_digests_are_rendered_and_yield_to_the_spec() -> None:
 
 def test_a_digest_is_never_that_of_another_version() -> None:
     spec = of(NEW, components={"device-plugin": {"version": "0.20.0"}})
-    assert kube.image(spec, "device-plugin").endswith(":v0.20.0")
+    assert plugin.image(spec, "device-plugin").endswith(":v0.20.0")
     same = of(NEW, components={"device-plugin": {"version": "0.19.3"}})
-    assert kube.image(same, "device-plugin") == kube.image(of(NEW), "device-plugin")
+    assert plugin.image(same, "device-plugin") == plugin.image(of(NEW), "device-plugin")

@@ -201,7 +201,7 @@ def test_foreign_files_stop_the_run(tmp_path: Path) -> None:
     before = snapshot(tmp_path)
     answer = write(tmp_path / "sim")
     assert answer.code == 5
-    assert "name another folder" in answer.err
+    assert "choose another folder" in answer.err
     assert snapshot(tmp_path) == before
 
 
@@ -211,7 +211,7 @@ def test_a_rendered_cluster_is_not_taken_for_nodes(tmp_path: Path) -> None:
     before = snapshot(tmp_path)
     answer = write(tmp_path / "out" / "lab")
     assert answer.code == 5
-    assert "holds what gpugen rendered" in answer.err
+    assert "contains rendered output" in answer.err
     assert snapshot(tmp_path) == before
 
 

@@ -20,7 +20,7 @@ def out(tmp_path: Path) -> Path:
 
 
 def test_folder_above_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(GpugenError, match="folder above it is missing"):
+    with pytest.raises(GpugenError, match="parent folder is missing"):
         render(FIRST, tmp_path / "a/out")
     assert names(tmp_path) == []
 
@@ -30,7 +30,7 @@ def test_file_where_the_folder_goes(tmp_path: Path, place: str) -> None:
     (tmp_path / place).parent.mkdir(exist_ok=True)
     (tmp_path / place).write_text("mine")
     for force in (False, True):
-        with pytest.raises(NotOursError, match="no folder"):
+        with pytest.raises(NotOursError, match="not a folder"):
             render(FIRST, tmp_path / "out", force=force)
     assert (tmp_path / place).read_text() == "mine"
 

@@ -166,11 +166,11 @@ def test_the_installer_is_told_with_its_checksum() -> None:
 @pytest.mark.parametrize(
     ("method", "changes", "why"),
     [
-        ("runfile", {}, "brings no fabric manager"),
+        ("runfile", {}, "has no Fabric Manager"),
         ("precompiled", {"/hostDefaults/os": "debian-12"}, "has no such packages"),
-        ("distro", {"/hostDefaults/os": "debian-12"}, "carries 535, not 580"),
-        ("distro", {"/pools/0/gpu/model": "b200"}, "has not all of the fabric"),
-        ("distro", {"/hostDefaults/os": "rocky-9"}, "has no driver in its own archive"),
+        ("distro", {"/hostDefaults/os": "debian-12"}, "has 535, not 580"),
+        ("distro", {"/pools/0/gpu/model": "b200"}, "does not have all fabric packages"),
+        ("distro", {"/hostDefaults/os": "rocky-9"}, "has no driver"),
     ],
 )
 def test_names_are_never_guessed(method: str, changes: dict[str, Any], why: str) -> None:
