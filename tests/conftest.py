@@ -32,32 +32,32 @@ COUNTER = "cases"  # name of the plugin
 
 
 def _missing(name: str, group: Group, why: str = "it was not built") -> NoReturn:
-    """Skip a test for want of a reader, or fail where readers are required.
+    """Skip a test without a program of upstream, or fail where they are required.
 
-    GPUGEN_REQUIRE_TOOLS: 1 requires the core group, `all` requires every reader.
+    GPUGEN_REQUIRE_TOOLS: 1 requires the core group, `all` requires every one.
     """
     required = os.environ.get("GPUGEN_REQUIRE_TOOLS", "")
-    message = f"reader {name!r} is missing: {why}; `{HOW} {name}` builds it"
+    message = f"upstream program {name!r} is missing: {why}; `{HOW} {name}` builds it"
     if required == "all" or (required == "1" and group is Group.CORE):
         pytest.fail(message, pytrace=False)
     pytest.skip(message)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Count the cases of each reader."""
+    """Count the cases of each upstream program."""
     config.pluginmanager.register(Cases(config), COUNTER)
 
 
 @pytest.fixture(scope="session")
 def cases(pytestconfig: pytest.Config) -> Cases:
-    """Return what counts the cases of each reader."""
+    """Return what counts the cases of each upstream program."""
     found: Cases = pytestconfig.pluginmanager.get_plugin(COUNTER)
     return found
 
 
 @pytest.fixture(scope="session")
-def reader(cases: Cases) -> Callable[[str], Path]:
-    """Return a function from a reader's name to its program."""
+def upstream(cases: Cases) -> Callable[[str], Path]:
+    """Return a function from an upstream program's name to its path."""
 
     def find(name: str) -> Path:
         group = table().build_of(name).group
@@ -88,18 +88,20 @@ def crds(cases: Cases) -> Callable[[str], list[Path]]:
 
 
 @pytest.fixture(scope="session")
-def judge_custom_resource(
+def validate_custom_resource(
     crds: Callable[[str], list[Path]],
 ) -> Callable[[dict[str, Any]], list[str]]:
     """Return a function from a custom resource to what upstream's CRD says against it."""
     files = [path for crd_set in table().crd_sets for path in crds(crd_set.name)]
-    return lambda resource: crd.judge(resource, files)
+    return lambda resource: crd.validate(resource, files)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a run rewrite what it is compared with, or what it tells."""
     parser.addoption("--regold", action="store_true", help="rewrite golden trees; review the diff")
-    parser.addoption("--cases", metavar="FILE", help="write how many cases each reader judged")
+    parser.addoption(
+        "--cases", metavar="FILE", help="write how many cases each upstream program validated"
+    )
 
 
 @pytest.hookimpl(optionalhook=True)

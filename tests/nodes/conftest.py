@@ -25,7 +25,7 @@ __all__ = [  # fixtures
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Note who judges here beside the readers that a test asks for."""
+    """Note what validates here beside the upstream programs that a test asks for."""
     for item in items:
         if item.path.parent == Path(__file__).parent:
-            item.add_marker(pytest.mark.judged_by("ansible-core"))
+            item.add_marker(pytest.mark.validated_by("ansible-core"))

@@ -185,12 +185,12 @@ class Matrix:
 @pytest.fixture(scope="module")
 def programs(
     containerd: Callable[[str], Path],
-    reader: Callable[[str], Path],
+    upstream: Callable[[str], Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], Path]:
     """Return a function from a version to a folder with its programs.
 
-    2.4 is not in the archive: the reader takes the place of the newest that is.
+    2.4 is not in the archive: the built one takes the place of the newest that is.
     """
     folder = tmp_path_factory.mktemp("containerd") / "2.4"
 
@@ -199,7 +199,7 @@ def programs(
             return containerd(minor)
         if not folder.exists():
             shutil.copytree(containerd("2"), folder)
-            shutil.copy(reader("containerd-2.4"), folder / "usr/bin/containerd")
+            shutil.copy(upstream("containerd-2.4"), folder / "usr/bin/containerd")
         return folder
 
     return find

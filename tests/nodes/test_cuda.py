@@ -130,7 +130,7 @@ def test_a_transaction_that_brings_a_driver_is_refused(story: Story) -> None:
 
 
 def test_a_driver_that_is_too_old_is_refused(story: Story) -> None:
-    """CUD-02: judged against what is loaded, whatever the spec says."""
+    """CUD-02: checked against what is loaded, whatever the spec says."""
     assert story.preview
     loaded = "/run/fake-nvidia/proc/driver/nvidia/version"
     story.node.sh(f"mkdir -p {loaded.rpartition('/')[0]}; cat >{loaded}", LOADED.format("570.26"))

@@ -1,6 +1,6 @@
 """Kernel modules that DKMS really builds, with headers and without (PRE-04, DRV-12).
 
-Debian's driver and Debian's kernel: what DKMS says of it is judged by the role's own variable.
+Debian's driver and Debian's kernel: what DKMS says of it is read by the role's own variable.
 GPUGEN_LAB_MODULES=all builds all five modules; by default the first alone, a third of the work.
 """
 
@@ -85,7 +85,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     )
 
 
-def judged(build: Build, status: str, folder: Path) -> bool:
+def is_built(build: Build, status: str, folder: Path) -> bool:
     """Return what the role thinks of a text of DKMS."""
     play = [
         {
@@ -122,7 +122,7 @@ def test_without_headers_the_packages_install_and_nothing_is_built(
     """PRE-04, DRV-12: apt is content, and only DKMS tells."""
     assert build.status[0].endswith(": added")
     assert build.modules[0] == ()
-    assert judged(build, build.status[0], tmp_path) is False
+    assert is_built(build, build.status[0], tmp_path) is False
 
 
 def test_with_headers_the_modules_are_there(build: Build, tmp_path: Path) -> None:
@@ -130,10 +130,10 @@ def test_with_headers_the_modules_are_there(build: Build, tmp_path: Path) -> Non
     assert build.status[1].endswith(": installed")
     assert build.kernel in build.status[1]
     assert f"/lib/modules/{build.kernel}/updates/dkms/nvidia-current.ko" in build.modules[1]
-    assert judged(build, build.status[1], tmp_path) is True
+    assert is_built(build, build.status[1], tmp_path) is True
 
 
 def test_modules_of_another_kernel_do_not_count(build: Build, tmp_path: Path) -> None:
     """DRV-12: a kernel that was updated needs modules of its own."""
     other = Build("6.1.0-999-amd64", build.status, build.modules)
-    assert judged(other, build.status[1], tmp_path) is False
+    assert is_built(other, build.status[1], tmp_path) is False

@@ -132,7 +132,7 @@ def test_headers_and_repositories_come(story: Story) -> None:
 
 
 def test_a_second_run_reads_and_changes_nothing(story: Story) -> None:
-    """GEN-04; one start to judge, one for the key, one before the work."""
+    """GEN-04; one start to check, one for the key, one before the work."""
     run = story.rerun[HOST]
     assert story.rerun.code == 0, story.rerun.output
     assert run.changed == ()

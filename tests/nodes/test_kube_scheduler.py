@@ -93,7 +93,7 @@ def kubeadm(
 
 
 def test_what_its_scheduler_does_not_read_is_not_written(kubeadm: Kubeadm) -> None:
-    """DIST-13: the program that runs on the host judges, on every host before any is touched."""
+    """DIST-13: the program that runs on the host checks, on every host before any is touched."""
     run, after = kubeadm.unreadable
     for name in ("cp1", "cp2"):
         (message,) = run[name].messages
@@ -138,7 +138,7 @@ def test_a_second_run_changes_nothing(kubeadm: Kubeadm) -> None:
     run, is_same = kubeadm.again
     for name in ("cp1", "cp2"):
         assert run[name].changed == ()
-        assert run[name].module_runs <= 5  # facts, two looks of the judges, one of the role
+        assert run[name].module_runs <= 5  # facts, two looks of the checks, one of the role
     assert is_same
 
 

@@ -156,12 +156,12 @@ class Story:
 def host(
     room: Room,
     checkout: Checkout,
-    reader: Callable[[str], Path],
+    upstream: Callable[[str], Path],
     mock_of_nvml: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Host:
     folder = tmp_path_factory.mktemp("mig-layer")
-    layer = mig_machine.layer(folder, reader("mig-parted"), mock_of_nvml, MODEL, GPUS)
+    layer = mig_machine.layer(folder, upstream("mig-parted"), mock_of_nvml, MODEL, GPUS)
     return Host(room, checkout, layer)
 
 

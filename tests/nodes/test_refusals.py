@@ -116,11 +116,13 @@ FAULTS = {  # node -> beginnings of what it is told, all at once
 
 
 @pytest.fixture(scope="module")
-def judged(room: Room, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, dict[str, set[str]]]:
+def refused(
+    room: Room, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Run, dict[str, set[str]]]:
     """Return one play over hosts of which none fits, and what it changed on them."""
     nodes = room.boot(MACHINES)
     nodes["bare"].sh("rm /usr/bin/containerd")
-    checkout = Checkout(room, tmp_path_factory.mktemp("judged"))
+    checkout = Checkout(room, tmp_path_factory.mktemp("refused"))
     checkout.render(spec(room, nodes.values()))
     before = {name: node.changes() for name, node in nodes.items()}
     run = checkout.play(host_variables=HOST_VARIABLES)
@@ -131,9 +133,9 @@ def judged(room: Room, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, d
 
 @pytest.mark.parametrize("node", MACHINES)
 def test_a_host_that_does_not_fit_is_told_why_and_left_alone(
-    judged: tuple[Run, dict[str, set[str]]], node: str
+    refused: tuple[Run, dict[str, set[str]]], node: str
 ) -> None:
-    run, differences = judged
+    run, differences = refused
     assert run.code == 2
     assert run[node].changed == ()
     assert differences[node] == set()

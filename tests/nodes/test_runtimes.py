@@ -92,7 +92,7 @@ class Host:
 
 @pytest.fixture(scope="module")
 def hosts(
-    room: Room, reader: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+    room: Room, upstream: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Host]]:
     folder = tmp_path_factory.mktemp("runtimes")
     try:
@@ -102,7 +102,7 @@ def hosts(
     nodes = room.boot(
         {
             "docker": runtimes.docker(dockerd),
-            "crio": runtimes.crio(reader("crio"), reader("nvidia-ctk"), folder / "layer"),
+            "crio": runtimes.crio(upstream("crio"), upstream("nvidia-ctk"), folder / "layer"),
             "k3s": runtimes.k3s(),
             "k0s": runtimes.k0s(),
         }
@@ -137,7 +137,7 @@ def test_docker_is_not_restarted_without_a_word(docker: Host) -> None:
 
 
 def test_what_docker_refuses_is_not_written(docker: Host) -> None:
-    """CTK-15, GEN-11: the real dockerd judges the file first."""
+    """CTK-15, GEN-11: the real dockerd checks the file first."""
     run = docker.converge(docker_new='{"runtimes": ["nvidia"]}\n')
     assert run["docker"].is_failed
     assert "docker runs as before" in run["docker"].messages[-1]

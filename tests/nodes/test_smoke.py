@@ -68,17 +68,17 @@ class Lab:
 def lab(
     room: Room,
     checkout: Checkout,
-    reader: Callable[[str], Path],
+    upstream: Callable[[str], Path],
     containerd: Callable[[str], Path],
     mock_of_nvml: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("smoke")
-    readers = {name: reader(name) for name in ("nvidia-ctk", "nvidia-container-runtime")}
+    programs = {name: upstream(name) for name in ("nvidia-ctk", "nvidia-container-runtime")}
     smi = containers.program(folder)
     trees = {
         cell: containers.layer(
-            folder / cell, readers, mock_of_nvml, smi, containerd(minor) if minor else None
+            folder / cell, programs, mock_of_nvml, smi, containerd(minor) if minor else None
         )
         for cell, minor in CELLS.items()
     }

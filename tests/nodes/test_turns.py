@@ -51,7 +51,7 @@ exec {kubectl} "$@"
 LATE = """\
 - hosts: gpu
   tasks:
-    - ansible.builtin.import_role: {name: gpu_node, tasks_from: judge}
+    - ansible.builtin.import_role: {name: gpu_node, tasks_from: validate}
     - ansible.builtin.import_role: {name: gpu_node, tasks_from: release}
 """
 

@@ -11,9 +11,9 @@ from gpugen.model.finding import Finding, Pointer, is_fatal
 from gpugen.model.tree import Tree
 from gpugen.validate.combined import combined_schema
 from gpugen.validate.keys import ITEMS, keys_of, places
-from support.rich import RICH, changed, judged
+from support.rich import RICH, changed, rendered
 
-Judgement: TypeAlias = tuple[Tree | None, list[Finding]]
+Outcome: TypeAlias = tuple[Tree | None, list[Finding]]
 
 DIGEST = "sha256:" + "0" * 64
 METRIC = {"field": "DCGM_FI_DEV_FAN_SPEED", "type": "gauge", "help": "Fan speed."}
@@ -147,7 +147,7 @@ CONTEXTS: dict[str, dict[str, Any]] = {  # where some keys have nothing to act u
     "all-clients": {"/pools": [RICH["pools"][2]], "/deviceListStrategy": "cdi-cri"},
     "whole": {"/pools": [RICH["pools"][3]], "/access": {}},
 }
-RESTATED = {  # off or on already there, or only judged there
+RESTATED = {  # off or on already there, or only checked there
     *("components/runtime-class", "kubernetes/version", "pools/[]/host/driver/method"),
     *("pools/[]/mig/manager", "components/dcgm-exporter/profiling"),
 }
@@ -229,12 +229,12 @@ def is_about(finding: Finding, at: str) -> bool:
     return finding.at.startswith(at) or finding.at == above or at.startswith(finding.at + "/")
 
 
-def is_without_effect(base: dict[str, Any], judgement: Judgement, key: str, value: Any) -> bool:
+def is_without_effect(base: dict[str, Any], outcome: Outcome, key: str, value: Any) -> bool:
     """Tell whether stating a value changes neither the output nor what is said."""
     at = pointer(key)
-    tree, before = judgement
+    tree, before = outcome
     assert tree is not None, f"the base of this case has errors: {before}"
-    after_tree, after = judged(changed({at: value}, base))
+    after_tree, after = rendered(changed({at: value}, base))
     new = [finding for finding in after if finding not in before]
     is_told = any(is_about(finding, at) for finding in after)
     is_used = after_tree is not None and list(after_tree) != list(tree)
@@ -246,20 +246,20 @@ def is_without_effect(base: dict[str, Any], judgement: Judgement, key: str, valu
 )
 def test_a_value_changes_the_output_or_is_refused(key: str, value: Any) -> None:
     base = changed(first(SETUPS, key) or {})
-    assert not is_without_effect(base, judged(base), key, value)
+    assert not is_without_effect(base, rendered(base), key, value)
 
 
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_nor_is_a_value_idle_elsewhere(context: str) -> None:
     base = changed(CONTEXTS[context])
-    judgement = judged(base)
-    assert judgement[0] is not None
+    outcome = rendered(base)
+    assert outcome[0] is not None
     idle = [
         f"{key}: {value!r}"
         for key, value in CASES
         if first(SETUPS, key) is None or key.startswith("delivery")
         if key not in RESTATED and stated(key, base) != value and fits_in(base, pointer(key))
-        if is_without_effect(base, judgement, key, value)
+        if is_without_effect(base, outcome, key, value)
     ]
     assert idle == []
 

@@ -23,7 +23,7 @@ from gpugen.text.yaml import to_yaml
 from gpugen.workspace import Workspace
 from support import ROOT
 from support.commands import Answer, gpugen
-from support.rich import RICH, catalog, judged
+from support.rich import RICH, catalog, rendered
 from support.strategies import ANY, hosts_of, spec, specs
 
 PIECES = ["{", "}", "[", "]", ":", ": ", ",", "- ", "\n", "  ", "\t", "#", "&a ", "*a", "!x ", "'"]
@@ -45,11 +45,11 @@ def shuffled(value: Any, order: random.Random) -> Any:
 @settings(max_examples=25)
 def test_a_valid_spec_is_accepted_and_rendered(data: dict[str, Any], order: random.Random) -> None:
     before = copy.deepcopy(data)
-    tree, findings = judged(data)
+    tree, findings = rendered(data)
     assert not [finding for finding in findings if is_fatal([finding])]
     assert tree is not None
     assert data == before, "a stage changed the data that it was given"
-    again, _ = judged(shuffled(data, order))
+    again, _ = rendered(shuffled(data, order))
     assert again is not None
     assert list(again) == list(tree)
 
@@ -67,7 +67,7 @@ def test_every_object_of_a_valid_spec_is_one_of_the_api(data: dict[str, Any]) ->
 def test_every_board_alone_can_be_used(board: str) -> None:
     assert hosts_of(board), f"no system and driver is accepted for {board}"
     pool = {"name": "p", "gpu": {"model": board, "count": 1}, "hosts": ["a.example"]}
-    tree, _ = judged(spec([{**pool, "host": hosts_of(board)[0]}]))
+    tree, _ = rendered(spec([{**pool, "host": hosts_of(board)[0]}]))
     assert tree is not None
 
 
@@ -79,7 +79,7 @@ def workspace(folder: Path) -> Workspace:
 
 
 def explained(folder: Path, raw: bytes) -> None:
-    """Judge a file; whatever is wrong has an id, a hint and a place inside of it."""
+    """Validate a file; whatever is wrong has an id, a hint and a place inside of it."""
     space = workspace(folder)
     path = folder / "inventories" / "drawn" / "cluster.yaml"
     path.write_bytes(raw)

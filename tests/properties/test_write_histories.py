@@ -117,7 +117,7 @@ def _run(out: Path, step: Render) -> bool:
     return True
 
 
-def _judge(out: Path, content: Mapping[str, str]) -> None:
+def _check(out: Path, content: Mapping[str, str]) -> None:
     """A render that was done is settled: what is wanted is there, and a second writes nothing."""
     lab = out / "lab"
     assert {path: (lab / path).read_text() for path in content} == content
@@ -150,7 +150,7 @@ def test_no_history_loses_a_byte(steps: list[Edit | Render]) -> None:
                 kept = snapshot(out / "lab")
                 assert {path: kept.get(path) for path in mine} == mine
             if done and step.content is not None:
-                _judge(out, step.content)
+                _check(out, step.content)
             if done and step.content is None:
                 assert orphans(out, []) == []
             assert not out.exists() or set(names(out)) <= {"lab"}
@@ -170,7 +170,7 @@ def test_force_keeps_what_is_not_in_the_way(
         mine = _mine(out / "lab")
         if not _run(out, Render(second, is_forced=True)):
             return
-        _judge(out, second)
+        _check(out, second)
         in_the_way = set(second) | set(first)
         needed = {str(above) for path in second for above in Path(path).parents}
         kept = snapshot(out / "lab")

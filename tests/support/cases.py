@@ -1,7 +1,7 @@
 """Counts the cases that each program validated, and writes the table of docs/develop/cases.md.
 
-A test counts for a reader when it passed and asked for the program itself, stands on a fixture that
-did, or carries the mark ``judged_by``. Workers of pytest-xdist hand their counts to the first one.
+A test counts for a program when it passed and asked for it, uses a fixture that
+did, or carries the mark ``validated_by``. Workers of pytest-xdist hand their counts to the first.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class Cases:
         self._by_test: set[str] = set()
         self._setting_up: list[str] = []
 
-    def asked(self, reader: str) -> None:
-        """Note that a reader was asked for, by the fixture in the making or the running test."""
+    def asked(self, program: str) -> None:
+        """Note that a program was asked for, by the fixture in the making or the running test."""
         if self._setting_up:
-            self._by_fixture[self._setting_up[-1]].add(reader)
+            self._by_fixture[self._setting_up[-1]].add(program)
         else:
-            self._by_test.add(reader)
+            self._by_test.add(program)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
@@ -76,7 +76,7 @@ class Cases:
         """Count a test that passed."""
         report = yield
         if call.when == "call":
-            names = {name for mark in item.iter_markers("judged_by") for name in mark.args}
+            names = {name for mark in item.iter_markers("validated_by") for name in mark.args}
             for fixture in getattr(item, "fixturenames", ()):
                 names |= self._by_fixture[fixture]
             if report.passed:
@@ -92,7 +92,7 @@ class Cases:
             output["broken"] = [(*key, count) for key, count in self.broken.items()]
         elif path := self.config.getoption("--cases"):
             Path(path).write_text(page(self.counts) + broken(self.broken), encoding="utf-8")
-            if idle := sorted(set(_judges()) - set(self.counts)):
+            if idle := sorted(set(_validators()) - set(self.counts)):
                 print(f"\nno case was validated by {', '.join(idle)}")
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -101,15 +101,15 @@ class Cases:
         """Add what a worker counted."""
         found = getattr(node, "workeroutput", {})  # a worker that crashed has none
         self.counts.update(found.get("cases", {}))
-        for way, judge, count in found.get("broken", ()):
-            self.broken[way, judge] += count
+        for way, who, count in found.get("broken", ()):
+            self.broken[way, who] += count
 
 
 def page(counts: Counter[str]) -> str:
     """Return the first part of docs/develop/cases.md: programs."""
     lines = (
-        f"| `{name}` | {release} | {judges} | {counts[name]} |\n"
-        for name, (release, judges) in _judges().items()
+        f"| `{name}` | {release} | {what} | {counts[name]} |\n"
+        for name, (release, what) in _validators().items()
     )
     return HEAD + "".join(lines)
 
@@ -118,12 +118,12 @@ def broken(found: Counter[tuple[str, str]]) -> str:
     """Return the second part: mutants."""
     lines = [BROKEN.format(found.total(), sum(n for (_, who), n in found.items() if not who))]
     for way in sorted({way for way, _ in found}):
-        own = {judge: count for (name, judge), count in sorted(found.items()) if name == way}
-        judges = ", ".join(judge or "nobody" for judge in own)
-        lines.append(f"| {way} | {sum(own.values())} | {judges} |\n")
+        own = {who: count for (name, who), count in sorted(found.items()) if name == way}
+        noticed = ", ".join(who or "nobody" for who in own)
+        lines.append(f"| {way} | {sum(own.values())} | {noticed} |\n")
     return "".join(lines)
 
 
-def _judges() -> dict[str, tuple[str, str]]:
-    found = {row.name: (row.version, row.judges) for row in rows()}
-    return found | {name: (version(name), judges) for name, judges in OF_PYTHON.items()}
+def _validators() -> dict[str, tuple[str, str]]:
+    found = {row.name: (row.version, row.validates) for row in rows()}
+    return found | {name: (version(name), what) for name, what in OF_PYTHON.items()}

@@ -1,4 +1,4 @@
-"""Specs for the tests of components; Kubernetes judges the objects strictly on the way."""
+"""Specs for the tests of components; Kubernetes checks the objects strictly on the way."""
 
 from __future__ import annotations
 

@@ -194,16 +194,16 @@ class Guarded:
         self._applied = wanted
         names = {name for pool in spec.pools for name in pool.prediction.capacity}
         self._known = min(names - set(spec.own(Guardrails).other_resources))
-        wait_until("judging", self._judges)
+        wait_until("refusal", self._refuses)
         if any("runtimeClassName" in str(item["spec"].get("mutations")) for item in wanted):
             wait_until("completion", self._completes)
 
     def clear(self) -> None:
-        """Take the policies away and wait until nothing judges any more."""
+        """Take the policies away and wait until nothing refuses any more."""
         for item in reversed(self._applied):
             self.api.delete(self.api.path(item))
         if self._applied:
-            wait_until("silence", lambda: not (self._judges() or self._completes()))
+            wait_until("silence", lambda: not (self._refuses() or self._completes()))
         self._applied = []
 
     def ask(self, item: Object, space: str = SPACE, **query: str) -> Answer:
@@ -211,7 +211,7 @@ class Guarded:
         folder = self.api.folder(item["apiVersion"], item["kind"], space)
         return self.api.call("POST", folder, item, query={**STRICT, "dryRun": "All", **query})
 
-    def _judges(self) -> bool:
+    def _refuses(self) -> bool:
         answer = self.ask(pod({"nvidia.com/mig-0g.0gb": "1", "nvidia.com/none": "1"}))
         return "unknown-resource" in answer.message + "".join(answer.warnings) and bool(
             [text for text in answer.warnings if "other-resource" in text]

@@ -106,8 +106,8 @@ def catalog() -> Catalog:
     return Catalog()
 
 
-def judged(data: dict[str, Any]) -> tuple[Tree | None, list[Finding]]:
-    """Judge a spec as the pipeline does, and render it if it has no errors."""
+def rendered(data: dict[str, Any]) -> tuple[Tree | None, list[Finding]]:
+    """Validate a spec as the pipeline does, and render it if it has no errors."""
     findings = validate(data)
     if is_fatal(findings):
         return None, findings

@@ -12,7 +12,7 @@ from gpugen.gpu import mig
 from gpugen.gpu.devices import count_devices
 from gpugen.model.finding import ROOT
 from gpugen.resolve.translation import mig as translated_mig
-from support.rich import catalog, judged
+from support.rich import catalog, rendered
 
 SYSTEMS = ["ubuntu-24.04", "ubuntu-22.04", "debian-12", "debian-13", "ubuntu-26.04"]
 DRIVERS = ["580.178.04", "595.91.07", "570.211.01"]
@@ -76,7 +76,7 @@ def hosts_of(board: str) -> list[dict[str, Any]]:
         for version in DRIVERS:
             host = {"os": system, "driver": {"version": version}}
             pool = {"name": "p", "gpu": {"model": board, "count": 1}, "hosts": ["a.example"]}
-            tree, _ = judged(spec([{**pool, "host": host}]))
+            tree, _ = rendered(spec([{**pool, "host": host}]))
             if tree is not None:
                 found.append(host)
     return found

@@ -26,7 +26,7 @@ from support.required import missing
 from support.specs import resolved
 from support.validators.tree import Rendered
 
-pytestmark = pytest.mark.judged_by("ansible-core")
+pytestmark = pytest.mark.validated_by("ansible-core")
 
 CLUSTERS = Workspace(ROOT).clusters()
 CANARY = "canary"
@@ -114,15 +114,15 @@ def test_variables_meet_the_argument_specs(example: tuple[ClusterSpec, Rendered,
     worked_out = tree.parsed("ansible/inventory/hosts.yml")["all"].get("vars", {})
     for pool in spec.pools:
         stated = {**worked_out, **tree.group_vars["all"], **tree.group_vars[group(pool)]}
-        judged: set[str] = set()
+        checked: set[str] = set()
         for role, contract in contracts.items():
             own = {name: value for name, value in stated.items() if name.startswith(f"{role}_")}
-            judged |= set(own)
+            checked |= set(own)
             options = contract["argument_specs"]["main"]["options"]
             assert set(own) <= set(options)
             assert ArgumentSpecValidator(options).validate(own).error_messages == []
         rest = {name for name in stated if not name.startswith(("gpugen_", "ansible_"))}
-        assert rest == judged
+        assert rest == checked
 
 
 def linter() -> Path:
@@ -135,7 +135,7 @@ def linter() -> Path:
     return Path(found)
 
 
-@pytest.mark.judged_by("ansible-lint")
+@pytest.mark.validated_by("ansible-lint")
 @pytest.mark.slow
 @pytest.mark.parametrize("cluster", ["lab", "fleet-edge"])
 def test_lint(cluster: str, tmp_path: Path) -> None:

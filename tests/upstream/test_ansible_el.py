@@ -1,4 +1,4 @@
-"""Clusters of the Enterprise Linux family, rendered, before Ansible's own judge of arguments."""
+"""Clusters of the Enterprise Linux family, rendered, validated by Ansible itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpugen.render.hosts import render_hosts
 from support import ROOT, ansible_yaml
 from support.specs import resolved
 
-pytestmark = pytest.mark.judged_by("ansible-core")
+pytestmark = pytest.mark.validated_by("ansible-core")
 
 ROLES = ROOT / "roles"
 SYSTEMS = ["rhel-9", "rhel-10", "rocky-9", "rocky-10", "alma-9", "alma-10", "amzn-2023"]

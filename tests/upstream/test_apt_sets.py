@@ -20,7 +20,7 @@ from support import ROOT, required
 from support.lab.nodes import deb, standins, ubuntu_standins
 from support.specs import resolved
 
-pytestmark = pytest.mark.judged_by("apt")
+pytestmark = pytest.mark.validated_by("apt")
 
 ROLE = ROOT / "roles" / "nvidia_driver" / "vars" / "main" / "apt.yml"
 LEAN = "--no-install-recommends"
@@ -112,7 +112,7 @@ def names(system: str, version: str, release: str = "2026.12", **more: Any) -> l
 def apts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Apt]:
     """Return a repository for each system."""
     if shutil.which("apt-get") is None:
-        required.missing("apt-get, whose solver judges the sets of packages, is missing")
+        required.missing("apt-get, whose solver checks the sets of packages, is missing")
     builder = deb.Package("dkms", "3.0.10-8")
     ubuntu = (each for each in (builder, *ubuntu_standins.packages()))
     return {

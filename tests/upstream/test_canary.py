@@ -32,7 +32,7 @@ from support.leaves import ANY, KEY, Leaf, leaves
 from support.rich import RICH, changed, put
 from support.specs import resolved
 
-pytestmark = [pytest.mark.judged_by("ansible-core"), pytest.mark.slow]
+pytestmark = [pytest.mark.validated_by("ansible-core"), pytest.mark.slow]
 
 READER = TESTS / "support" / "lab" / "canary_reader.py"
 LOOK = "lookup('ansible.builtin.pipe', 'touch CANARY')"

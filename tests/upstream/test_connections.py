@@ -17,7 +17,7 @@ from gpugen.model.tree import Tree
 from gpugen.render.hosts import render_hosts
 from support.specs import changed, resolved
 
-pytestmark = pytest.mark.judged_by("ansible-core")
+pytestmark = pytest.mark.validated_by("ansible-core")
 
 SSH = """\
 #!/bin/sh

@@ -1,4 +1,4 @@
-"""containerd of six versions x main files x the role's drop-in, judged by containerd itself.
+"""containerd of six versions x main files x the role's drop-in, checked by containerd itself.
 
 CTK-06 to CTK-13 without a booted node: the role's own tasks read a containerd that lies here, and
 what they would write is given to that containerd. Host contract 4.2, measured again.
@@ -99,7 +99,7 @@ class Cell:
 
 
 @pytest.fixture(scope="module")
-def programs(reader: Callable[[str], Path]) -> Callable[[str], Containerd]:
+def programs(upstream: Callable[[str], Path]) -> Callable[[str], Containerd]:
     """Return a function from a minor version to its containerd."""
     if lacking := containerds.lacking():
         missing(f"private daemons need {lacking}")
@@ -107,12 +107,12 @@ def programs(reader: Callable[[str], Path]) -> Callable[[str], Containerd]:
 
     def find(minor: str) -> Containerd:
         if minor not in archive:
-            return Containerd(reader(f"containerd-{minor}"), reader("ctr"))
+            return Containerd(upstream(f"containerd-{minor}"), upstream("ctr"))
         try:
             folder = base.containerd(archive[minor])
         except base.UnavailableError as problem:
             missing(str(problem))
-        return Containerd(folder / "usr/bin/containerd", reader("ctr"))
+        return Containerd(folder / "usr/bin/containerd", upstream("ctr"))
 
     return find
 
@@ -273,7 +273,7 @@ def test_version_1_is_no_error_of_containerd(matrix: Matrix) -> None:
     assert done.returncode == 0
 
 
-def test_a_host_without_a_runtime_is_judged_in_words(tmp_path: Path) -> None:
+def test_a_host_without_a_runtime_is_checked_in_words(tmp_path: Path) -> None:
     """CTK-06, GEN-09: preflight and verification say what is missing; nothing breaks on it."""
     nothing = {"__containerd": "no-containerd", "root": "/nowhere/a", "dropin": "/nowhere/b/c"}
     found = role_texts.render(tmp_path, {"bare": nothing}, ["report", "verdict"])["bare"]

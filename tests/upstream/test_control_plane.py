@@ -32,14 +32,14 @@ OURS = {"labelSelector": "app.kubernetes.io/managed-by=gpugen"}
 TRIES = 5  # a controller may write a status between two looks
 
 
-def test_dies_with_its_tests(reader: Callable[[str], Path], tmp_path: Path) -> None:
+def test_dies_with_its_tests(upstream: Callable[[str], Path], tmp_path: Path) -> None:
     """A killed pytest cannot clean up; the kernel does."""
     code = f"""\
         import sys, time
         sys.path.insert(0, {str(ROOT / "tests")!r})
         from pathlib import Path
         from support.lab.cluster.plane import _etcd
-        program, _ = _etcd(Path({str(reader("etcd"))!r}), Path({str(tmp_path)!r}))
+        program, _ = _etcd(Path({str(upstream("etcd"))!r}), Path({str(tmp_path)!r}))
         print(program._process.pid, flush=True)
         time.sleep(60)
         """
@@ -61,7 +61,7 @@ def _runs(pid: int) -> bool:
         return False
 
 
-# ---------------------------------------------------------------- the judge itself
+# ---------------------------------------------------------------- the check itself
 
 CONFIG_MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: canary, namespace: default}"
 POD = """\
@@ -84,7 +84,7 @@ CANARIES = [
 
 @pytest.mark.parametrize(("text", "complaint"), CANARIES)
 @pytest.mark.usefixtures("controllers")
-def test_judge_is_strict(plane: Plane, text: str, complaint: str) -> None:
+def test_the_server_is_strict(plane: Plane, text: str, complaint: str) -> None:
     import yaml
 
     answer = plane.api.try_apply(yaml.safe_load(text), text, dryRun="All")
@@ -92,7 +92,7 @@ def test_judge_is_strict(plane: Plane, text: str, complaint: str) -> None:
     assert complaint in answer.message
 
 
-def test_judge_hears_warnings(plane: Plane) -> None:
+def test_the_server_hears_warnings(plane: Plane) -> None:
     """A pod that a namespace warns about is taken, and still no good answer."""
     labels = {"pod-security.kubernetes.io/warn": "restricted"}
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "c", "labels": labels}}
@@ -276,7 +276,7 @@ def deliver(delivery: Delivery, version: Rendered) -> None:
 
 
 def test_a_selector_cannot_change(delivery: Delivery) -> None:
-    """The judge of the walk above: what is immutable is refused, by force too."""
+    """The check of the walk above: what is immutable is refused, by force too."""
     delivery.deliver(example("lab"))
     agent = copy.deepcopy(example("lab").of_kind("DaemonSet")[0])
     for labels in (

@@ -29,9 +29,9 @@ WRONG = {"string": 7, "integer": "seven", "boolean": "yes", "object": "text", "a
 
 
 @pytest.fixture(scope="module")
-def apart(reader: Find, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+def apart(upstream: Find, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """Return an API server of its own: controllers stand still for a while where CRDs go away."""
-    with running(tmp_path_factory.mktemp("crds"), reader) as plane:
+    with running(tmp_path_factory.mktemp("crds"), upstream) as plane:
         yield plane.api
 
 

@@ -1,4 +1,4 @@
-"""The real Prometheus finds the exporters of a rendered cluster, scrapes them, and judges.
+"""The real Prometheus finds the exporters of a rendered cluster, scrapes them, and evaluates rules.
 
 The exporters' pods are those that the real controllers make of the rendered DaemonSets; their text
 is played from the rendered ConfigMaps. Pools of every kind: whole, cut, shared, old and new boards.
@@ -143,7 +143,7 @@ def _jobs(plan: Assembly, plane: Plane, proxy: str) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def watched(
     plane: Plane,
-    reader: Callable[[str], Path],
+    upstream: Callable[[str], Path],
     crds: Callable[[str], list[Path]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Watched]:
@@ -167,10 +167,10 @@ def watched(
         }
         folder = tmp_path_factory.mktemp("prometheus")
         jobs = _jobs(plan, plane, played.address)
-        with prometheus.running(reader("prometheus"), folder, jobs, files) as asked:
+        with prometheus.running(upstream("prometheus"), folder, jobs, files) as asked:
             count = f"count(count_over_time(up[1m]) > 3) == {len(wanted) + 1}"
             wait_until("a few scrapes", lambda: asked.has(count))
-            wait_until("judged rules", lambda: all(_rules(asked)))
+            wait_until("evaluated rules", lambda: all(_rules(asked)))
             yield Watched(spec, plan, asked, pods)
     delivery.clear()
 
@@ -193,7 +193,7 @@ def test_every_exporter_is_found_and_named(watched: Watched) -> None:
     }
 
 
-def test_every_rule_is_judged(watched: Watched) -> None:
+def test_every_rule_is_evaluated(watched: Watched) -> None:
     rules = _rules(watched.asked)
     assert rules
     assert {rule["health"] for rule in rules} == {"ok"}, [r.get("lastError") for r in rules]

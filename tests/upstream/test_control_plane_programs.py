@@ -45,7 +45,7 @@ def master(
     spaces: None,
     plane: Plane,
     delivery: Delivery,
-    reader: Find,
+    upstream: Find,
     simulate: Simulate,
     tmp_path: Path,
     before: int,
@@ -58,22 +58,22 @@ def master(
     leases = "/apis/coordination.k8s.io/v1/namespaces"
     plane.api.delete(f"{leases}/{tree.spec.namespaces.controllers}/leases/{MASTER_LEASE}")
     own = container_of(plane, tree, "nfd-master", "gpu-t4-01")
-    with _start(plane, own, tmp_path / "master", reader) as program:
+    with _start(plane, own, tmp_path / "master", upstream) as program:
         yield program
 
 
 def test_worker_finds_the_vendor_and_master_labels_the_node(
-    plane: Plane, before: int, master: Program, reader: Find, tmp_path: Path
+    plane: Plane, before: int, master: Program, upstream: Find, tmp_path: Path
 ) -> None:
     """The label by which charts of others find GPU nodes, which ``simulate`` predicts."""
     tree, node, root = example("lab"), "gpu-nb-01", tmp_path / "worker"
     put_device(root / DEVICES / "0000:07:00.0", vendor="0x10de")
     label = "feature.node.kubernetes.io/pci-10de.present"
     own = container_of(plane, tree, "nfd-worker", node)
-    with _start(plane, own, root, reader):
+    with _start(plane, own, root, upstream):
         master.wait_for("label", lambda: _labels(plane.api, node).get(label) == "true")
     put_device(root / DEVICES / "0000:08:00.0", vendor="0x1002")
-    with _start(plane, own, root, reader) as worker:
+    with _start(plane, own, root, upstream) as worker:
         other = label.replace("10de", "1002")
         master.wait_for("label", lambda: _labels(plane.api, node).get(other) == "true")
         spaces = tree.spec.namespaces
@@ -143,7 +143,7 @@ def test_collector_deletes_what_is_left_of_a_node(
     plane: Plane,
     before: int,
     delivery: Delivery,
-    reader: Find,
+    upstream: Find,
     simulate: Simulate,
     tmp_path: Path,
 ) -> None:
@@ -154,7 +154,7 @@ def test_collector_deletes_what_is_left_of_a_node(
     for name in (node["metadata"]["name"], "gone"):
         folder = _post_feature(plane.api, tree, name, name)
     own = container_of(plane, tree, "nfd-gc", node["metadata"]["name"])
-    with _start(plane, own, tmp_path, reader) as program:
+    with _start(plane, own, tmp_path, upstream) as program:
         program.wait_for("deletion", lambda: plane.api.find(f"{folder}/gone") is None)
         plane.api.delete(f"/api/v1/nodes/{node['metadata']['name']}")
         program.wait_for("deletion", lambda: not plane.api.items(folder))
@@ -212,10 +212,10 @@ def container_of(plane: Plane, tree: Rendered, name: str, node: str) -> containe
     return containers.container(plane, tree, workload, node)
 
 
-def _start(plane: Plane, own: containers.Container, root: Path, reader: Find) -> Program:
+def _start(plane: Plane, own: containers.Container, root: Path, upstream: Find) -> Program:
     """Start a program of node feature discovery; its port would be its pod's own."""
     root.mkdir(exist_ok=True)
-    return containers.start(plane, own, root, reader(own.command[0]), [f"-port={free_port()}"])
+    return containers.start(plane, own, root, upstream(own.command[0]), [f"-port={free_port()}"])
 
 
 def _labels(api: Api, node: str) -> dict[str, str]:

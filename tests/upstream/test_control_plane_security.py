@@ -120,7 +120,7 @@ def test_options_that_take_and_give_privileges(
 
 
 def test_our_levels_are_heard(delivery: Delivery, levels: Api) -> None:
-    """The judge itself: the namespace of the controllers refuses an agent."""
+    """The check itself: the namespace of the controllers refuses an agent."""
     rendered = example("lab")
     delivery.deliver(rendered)
     (plugin, *_) = [o for o in rendered.of_kind("DaemonSet") if "plugin" in o["metadata"]["name"]]

@@ -17,7 +17,7 @@ from support.lab.cluster.fixtures import GROUP
 from support.lab.cluster.plane import Plane
 from support.lab.turns import WHO, Play
 
-pytestmark = [pytest.mark.xdist_group(GROUP), pytest.mark.judged_by("kubectl")]
+pytestmark = [pytest.mark.xdist_group(GROUP), pytest.mark.validated_by("kubectl")]
 
 NODE = "gpu-01.lab.example"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -253,11 +253,11 @@ def test_two_runs_and_one_node(runs: Runs) -> None:
     assert f"was left by run {first['id']} of {first['who']}" in said
     note = runs.holder()
     assert runs.cluster.ask(runs.cluster.second, "take")["state"] == "ours"
-    code, said = runs.play("judge", "release")
+    code, said = runs.play("validate", "release")
     assert code == 0, said
     assert f"{NODE} stays cordoned: {NODE} belongs to run" in said
     assert runs.holder() == note
     runs.cluster.second.kill()
-    code, said = runs.play("judge", "release")
+    code, said = runs.play("validate", "release")
     assert code == 0, said
     assert (runs.holder(), runs.cluster.lease()) == ("", None)

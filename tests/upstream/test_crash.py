@@ -132,7 +132,7 @@ def _clean(root: Path, shape: str) -> dict[str, str | bytes]:
     return snapshot(out)
 
 
-def _judge_files(out: Path, states: list[dict[str, str | bytes]]) -> None:
+def _check_files(out: Path, states: list[dict[str, str | bytes]]) -> None:
     """Every file is one of its whole states or absent, and the user's is there.
 
     The index may say more: what stood and what was to come.
@@ -161,7 +161,7 @@ def test_killed_at_any_call(strace: str, tmp_path: Path, shape: str) -> None:
     kept = tmp_path / "kept"
     for point, out, ran in _disturbed(strace, root, shape, ["signal=KILL"]):
         assert ran.returncode == -9, (point, ran)
-        _judge_files(out, [old, new])
+        _check_files(out, [old, new])
         lab = {path: f for path, f in snapshot(out).items() if not path.startswith(STATE)}
         if shape != "prune":
             changes = compare(tree_of(TREES[shape]), out, "lab")
@@ -208,7 +208,7 @@ def test_refused_from_any_call_on(strace: str, tmp_path: Path, shape: str) -> No
     root = tmp_path / "root"
     old, new = snapshot(_prepare(root, shape)), _clean(root, shape)
     for point, out, ran in _disturbed(strace, root, shape, ["error=ENOSPC"], forever=True):
-        _judge_files(out, [old, new])
+        _check_files(out, [old, new])
         found = {p: f for p, f in snapshot(out).items() if not p.startswith(STATE)}
         assert ran.returncode in (0, ExitCode.ENVIRONMENT), (point, ran)
         assert ran.returncode != 0 or found == new, (point, ran)

@@ -1,4 +1,4 @@
-"""What stands in sync/, judged by the CRDs of Argo CD and Flux."""
+"""What is in sync/, validated by the CRDs of Argo CD and Flux."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DELIVERIES = {
 
 @pytest.mark.parametrize("delivery", DELIVERIES.values(), ids=DELIVERIES)
 def test_crds_know_every_field(
-    delivery: dict[str, Any], judge_custom_resource: Callable[[dict[str, Any]], list[str]]
+    delivery: dict[str, Any], validate_custom_resource: Callable[[dict[str, Any]], list[str]]
 ) -> None:
     tree = Tree()
     for wave in Wave:
@@ -37,5 +37,5 @@ def test_crds_know_every_field(
     render_sync(resolved({"/delivery": delivery, "/description": "Berlin"}), tree)
     files = [path for path in tree.below("sync") if path.endswith(".yaml")]
     assert files
-    problems = {path: judge_custom_resource(yaml.safe_load(tree[path])) for path in files}
+    problems = {path: validate_custom_resource(yaml.safe_load(tree[path])) for path in files}
     assert problems == {path: [] for path in files}

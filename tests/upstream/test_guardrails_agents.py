@@ -68,10 +68,10 @@ class Door:
         for agent in agents():
             if agent.account:
                 self._account(agent.account)
-        wait_until("judging", lambda: NAME in self.told(foreign("probe")))
+        wait_until("refusal", lambda: NAME in self.told(foreign("probe")))
 
     def clear(self) -> None:
-        """Take the policy away and wait until it judges no more."""
+        """Take the policy away and wait until it refuses no more."""
         for item in reversed(self._applied):
             self.api.delete(self.api.path(item))
         if self._applied:

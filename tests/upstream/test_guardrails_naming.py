@@ -128,7 +128,7 @@ def main(server: Guarded) -> ClusterSpec:
 
 
 @pytest.fixture
-def play(plane: Plane, reader: Callable[[str], Path], tmp_path: Path) -> Run:
+def play(plane: Plane, upstream: Callable[[str], Path], tmp_path: Path) -> Run:
     """Return what runs an entry point of the role over two hosts; the cluster is the real one."""
     kubeconfig = tmp_path / "kubeconfig"
     content = yaml.safe_load(plane.kubeconfig("admin").read_text())
@@ -148,7 +148,7 @@ def play(plane: Plane, reader: Callable[[str], Path], tmp_path: Path) -> Run:
         spec: ClusterSpec, step: str, *words: str, lacks: Object | None = None, code: int = 0
     ) -> int:
         variables = dict(assemble(spec).control_plane_variables)
-        variables["__kube_scheduler_control_kubectl"] = [str(reader("kubectl"))]
+        variables["__kube_scheduler_control_kubectl"] = [str(upstream("kubectl"))]
         site = tmp_path / "play.yml"
         site.write_text(json.dumps([_play(step)]))
         local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}

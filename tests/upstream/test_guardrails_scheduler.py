@@ -165,7 +165,7 @@ def chance(dice: random.Random, resources: list[str]) -> Object:
 
 
 def asks(item: Object) -> bool:
-    """Tell whether a pod asks for a GPU at all; others are not judged."""
+    """Tell whether a pod asks for a GPU at all; others are not checked."""
     spec = item["spec"]
     each = [
         c["resources"]["limits"] for c in [*spec["containers"], *spec.get("initContainers", ())]

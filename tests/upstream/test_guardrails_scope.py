@@ -1,4 +1,4 @@
-"""The guardrails on a real API server: whom they judge and when, and what pods are given."""
+"""The guardrails on a real API server: whom they check and when, and what pods are given."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def server(plane: Plane) -> Iterator[Guarded]:
         yield found
 
 
-# ---------------------------------------------------------------- who is judged, and when
+# ---------------------------------------------------------------- who is checked, and when
 
 
 @pytest.mark.parametrize("kind", TEMPLATES)
@@ -118,7 +118,7 @@ def test_the_api_answers_what_is_its_own(server: Guarded) -> None:
     assert "must be equal to nvidia.com/gpu limit of 1" in server.ask(unequal).message
 
 
-def test_debugging_a_pod_is_judged_by_its_environment_alone(server: Guarded) -> None:
+def test_debugging_a_pod_is_validated_by_its_environment_alone(server: Guarded) -> None:
     server.clear()
     old = pod({GPU: "9"})
     old["metadata"]["name"] = "old"
@@ -144,7 +144,7 @@ def test_debugging_a_pod_is_judged_by_its_environment_alone(server: Guarded) -> 
 
 
 def test_what_was_there_before_can_be_kept_and_removed(server: Guarded) -> None:
-    """Only a new template is judged: scaling, labels, finalisers of an old workload go through."""
+    """Only a new template is checked: scaling, labels, finalisers of an old workload go through."""
     server.clear()
     paths = {}
     for kind in TEMPLATES:
@@ -456,7 +456,7 @@ def test_without_completion_pods_stay_as_they_are(server: Guarded) -> None:
 # ---------------------------------------------------------------- what may not be known
 
 
-def test_what_something_else_advertises_is_not_judged(server: Guarded) -> None:
+def test_what_something_else_advertises_is_not_checked(server: Guarded) -> None:
     others = [GPU, f"{MIG}7g.40gb", "nvidia.com/hostdev"]
     server.use(spec_of("lab", {"mode": "enforce", "otherResources": others}))
     for item in (pod({GPU: "16"}), pod({others[1]: "1"}), pod({others[2]: "1"})):
@@ -464,15 +464,15 @@ def test_what_something_else_advertises_is_not_judged(server: Guarded) -> None:
         assert (answer.is_good, told(answer)) == (True, []), answer.message
         assert "runtimeClassName" not in answer.body["spec"]
     assert not server.ask(pod({f"{MIG}4g.20gb": "1"})).is_good
-    judged = spec_of("single", {"mode": "enforce", "otherResources": [GPU]})
+    checked = spec_of("single", {"mode": "enforce", "otherResources": [GPU]})
     server.clear()
-    for item in policies(judged):
+    for item in policies(checked):
         server.api.apply(item)
     impossible = pod({f"{MIG}2g.10gb": "1"})
-    wait_until("judging", lambda: not server.ask(impossible).is_good)
+    wait_until("refusal", lambda: not server.ask(impossible).is_good)
     assert server.ask(impossible).message.endswith(f"ask for {GPU}"), "nothing else is known of it"
     assert server.ask(pod({GPU: "100"})).is_good
-    for item in policies(judged):
+    for item in policies(checked):
         server.api.delete(server.api.path(item))
     wait_until("silence", lambda: server.ask(impossible).is_good)
 

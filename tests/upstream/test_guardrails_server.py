@@ -48,7 +48,7 @@ def server(plane: Plane, controllers: object) -> Iterator[Guarded]:
 
 @pytest.mark.parametrize("cluster", ["lab", "shares", "older"])
 def test_types_are_right(server: Guarded, cluster: str) -> None:
-    """kube-controller-manager checks expressions against the schemas of all that they judge."""
+    """kube-controller-manager checks expressions against the schemas of all that they validate."""
     server.use(spec_of(cluster, {"mode": "enforce"}))
 
     def is_checked(policy: dict[str, Any]) -> bool:
@@ -61,7 +61,7 @@ def test_types_are_right(server: Guarded, cluster: str) -> None:
 
 
 def test_the_type_check_is_heard(server: Guarded) -> None:
-    """The judge of the test above: an expression with a wrong field is reported."""
+    """The check of the test above: an expression with a wrong field is reported."""
     (policy, *_) = policies(spec_of("single"))
     policy["metadata"]["name"] = "canary"
     policy["spec"] |= {"variables": [], "matchConditions": []}
@@ -83,17 +83,17 @@ def test_applied_again_nothing_moves(server: Guarded) -> None:
 
 
 @pytest.mark.parametrize("version", ["1.33", "1.35"])
-def test_older_kubernetes(reader: Callable[[str], Path], tmp_path: Path, version: str) -> None:
+def test_older_kubernetes(upstream: Callable[[str], Path], tmp_path: Path, version: str) -> None:
     """The API server at the feature level of an older minor takes what is rendered for that."""
     older = tmp_path / "kube-apiserver"
-    program = f'#!/bin/sh\nexec "{reader("kube-apiserver")}" "$@" --emulated-version={version}\n'
+    program = f'#!/bin/sh\nexec "{upstream("kube-apiserver")}" "$@" --emulated-version={version}\n'
     older.write_text(program, encoding="utf-8")
     older.chmod(older.stat().st_mode | stat.S_IXUSR)
     programs = {"kube-apiserver": older}
     changes = {"/kubernetes/version": version}
     spec = spec_of("older", {"mode": "enforce"}, **changes)
     with (
-        running(tmp_path, lambda name: programs.get(name) or reader(name)) as plane,
+        running(tmp_path, lambda name: programs.get(name) or upstream(name)) as plane,
         plane.controller_manager(),
         opened(plane) as server,
     ):
@@ -157,11 +157,11 @@ def test_a_large_cluster_stays_within_the_limits(server: Guarded) -> None:
 
 
 @pytest.fixture
-def shell(plane: Plane, tmp_path: Path, reader: Callable[[str], Path]) -> Iterator[Shell]:
+def shell(plane: Plane, tmp_path: Path, upstream: Callable[[str], Path]) -> Iterator[Shell]:
     """Return a shell with kubectl and the files of the page."""
     for path, text in named_blocks(PAGE).items():
         (tmp_path / path).write_text(text, encoding="utf-8")
-    (tmp_path / "kubectl").symlink_to(reader("kubectl"))
+    (tmp_path / "kubectl").symlink_to(upstream("kubectl"))
     shutil.copy(plane.kubeconfig("reader"), tmp_path / "kubeconfig")
     environment = {
         "PATH": f"{tmp_path}:{os.environ['PATH']}",

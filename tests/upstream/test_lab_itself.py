@@ -10,11 +10,11 @@ from gpugen.assemble import assemble
 from support.lab import agents, boards, node, pools, rendered
 from support.lab.laboratory import Laboratory
 
-NOT_CAPTURED = {  # boards played as the catalogue describes them: nothing judges name and memory
+NOT_CAPTURED = {  # boards played as the catalogue describes them: nothing checks name and memory
     *("a100-sxm4-40gb-20b1", "a100x", "a10m", "ax800", "b200-2909", "gb300-31c3", "h100-96gb"),
     *("h20-nvl16", "h800-nvl", "p6", "v100-fhhl-16gb"),
 }
-NAMES_NOT_JUDGED = {  # geometries of whose instances no capture shows the memory
+NAMES_NOT_CHECKED = {  # geometries of whose instances no capture shows the memory
     *("a30", "b300", "gb300", "rtx-pro-4500", "rtx-pro-5000-48gb"),
 }
 
@@ -24,7 +24,7 @@ def test_boards_that_nobody_captured_are_named() -> None:
     every = [catalog.gpu(name) for name in catalog.gpu_ids()]
     assert {gpu.id for gpu in every if not boards.played(gpu).is_captured} == NOT_CAPTURED
     captured = {gpu.geometry.id for gpu in every if gpu.geometry and boards.captured_memory(gpu.id)}
-    assert set(catalog.ids("migGeometries")) - captured == NAMES_NOT_JUDGED
+    assert set(catalog.ids("migGeometries")) - captured == NAMES_NOT_CHECKED
 
 
 def test_a_fault_of_the_mock_is_no_verdict(laboratory: Laboratory) -> None:

@@ -78,7 +78,7 @@ def compare(observed: Observed, prediction: Prediction) -> None:
     assert observed.offer.complaint == ""
     assert dict(observed.offer.resources) == prediction.capacity
     assert observed.labelling.complaint == ""
-    printed = intent.judged_labels(observed, prediction)
+    printed = intent.checked_labels(observed, prediction)
     assert printed == dict(prediction.labels)
     assert not set(prediction.labels) & set(prediction.unknown_labels)
 

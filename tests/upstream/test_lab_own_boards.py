@@ -99,5 +99,5 @@ def test_own_boards_are_predicted_right(
     observed = laboratory.observe(assemble(spec), pool, boards.played(pool.gpu))
     assert observed.cut.complaint == ""
     assert dict(observed.offer.resources) == pool.prediction.capacity
-    printed = intent.judged_labels(observed, pool.prediction)
+    printed = intent.checked_labels(observed, pool.prediction)
     assert printed == dict(pool.prediction.labels)

@@ -18,7 +18,7 @@ from support.specs import changed
 
 CASES = TESTS / "checks"
 
-NOT_SHOWN = {  # findings that the laboratory cannot judge -> why
+NOT_SHOWN = {  # findings that the laboratory cannot check -> why
     "driver-too-old-for-gpu": "the mock plays any board with any driver",
     "driver-too-new-for-gpu": "the mock plays any board with any driver",
     "driver-modules-impossible": "the mock has no kernel modules",
@@ -39,7 +39,7 @@ def case(board: str, **settings: Any) -> dict[str, Any]:
     return pools.spec_of(pools.catalog().gpu(board), 3, **settings)
 
 
-JUDGED = [
+CHECKED = [
     *("mig-does-not-fit", "mig-gpu-cannot", "mig-gpu-index", "mig-gpu-not-covered"),
     *("mig-gpu-twice", "mig-profile-not-advertised", "mig-single-not-uniform"),
     *("mig-strategy-none-with-instances", "mig-unknown-profile"),
@@ -47,10 +47,10 @@ JUDGED = [
     *("sharing-mps-with-mixed-mig", "sharing-too-many-units", "sharing-unknown-resource"),
 ]
 TOO_LONG = "mig-product-label-too-long"  # warns of a label that the nodes do not get
-OTHER_PLUGIN = {"mig-profile-not-advertised"}  # its good case takes a version that is not judged
+OTHER_PLUGIN = {"mig-profile-not-advertised"}  # its good case takes a version that is not checked
 
 
-@pytest.mark.parametrize("id", JUDGED)
+@pytest.mark.parametrize("id", CHECKED)
 def test_programs_refuse_the_bad_case_of_a_check_and_take_the_good_one(
     laboratory: Laboratory, id: str
 ) -> None:
@@ -70,15 +70,15 @@ def test_labels_that_no_node_gets_are_warned_of(laboratory: Laboratory) -> None:
         assert bool(intent.lost_labels(observed)) == (word == "bad")
 
 
-def test_every_check_of_mig_and_sharing_is_judged_or_named() -> None:
+def test_every_check_of_mig_and_sharing_is_checked_or_named() -> None:
     modules = ("gpugen.checks.mig", "gpugen.checks.mig_hosts", "gpugen.checks.sharing")
     errors = {
         check.id
         for check in checks.discover()
-        if check.judge.__module__ in modules and check.severity is Severity.ERROR
+        if check.function.__module__ in modules and check.severity is Severity.ERROR
     }
-    assert errors <= {*JUDGED, *NOT_SHOWN}
-    assert not set(JUDGED) & NOT_SHOWN.keys()
+    assert errors <= {*CHECKED, *NOT_SHOWN}
+    assert not set(CHECKED) & NOT_SHOWN.keys()
 
 
 def refused(laboratory: Laboratory, data: dict[str, Any]) -> list[str]:
@@ -130,5 +130,5 @@ def test_verdicts_agree(laboratory: Laboratory, data: dict[str, Any]) -> None:
         warnings = {finding.id for finding in pools.findings(data)}
         assert bool(intent.lost_labels(observed)) == (TOO_LONG in warnings)
         assert dict(observed.offer.resources) == pool.prediction.capacity
-        printed = intent.judged_labels(observed, pool.prediction)
+        printed = intent.checked_labels(observed, pool.prediction)
         assert printed == dict(pool.prediction.labels)

@@ -1,4 +1,4 @@
-"""The layouts that the MIG manager is given, judged by the real mig-parted."""
+"""The layouts that the MIG manager is given, validated by the real mig-parted."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def assert_valid(program: Path, text: str, name: str) -> int:
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_layout_is_found_under_the_name_of_the_label(
-    layout: object, reader: Callable[[str], Path]
+    layout: object, upstream: Callable[[str], Path]
 ) -> None:
-    assert assert_valid(reader("mig-parted"), *rendered(layout)) == 0
+    assert assert_valid(upstream("mig-parted"), *rendered(layout)) == 0
 
 
-def test_an_old_label_names_nothing_in_a_new_file(reader: Callable[[str], Path]) -> None:
+def test_an_old_label_names_nothing_in_a_new_file(upstream: Callable[[str], Path]) -> None:
     _, old = rendered(LAYOUTS["all-alike"])
     text, _ = rendered(LAYOUTS["switched-off"])
-    assert assert_valid(reader("mig-parted"), text, old) != 0
+    assert assert_valid(upstream("mig-parted"), text, old) != 0

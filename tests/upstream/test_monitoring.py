@@ -1,4 +1,4 @@
-"""The real Prometheus judges scrape configurations, rules and the queries of dashboards.
+"""The real Prometheus checks scrape configurations, rules and the queries of dashboards.
 
 Every alert fires on the fault that it is named after, and no other does; on healthy nodes, whole,
 cut or shared, all are silent and every panel finds its series.
@@ -22,7 +22,7 @@ from gpugen.model.spec import ClusterSpec, NodePool
 from support.monitoring_faults import FAULTS, POOLS, xid
 from support.monitoring_series import Series, cluster, healthy, nodes, panels
 
-Reader = Callable[[str], Path]
+Find = Callable[[str], Path]
 NOTE = "what a healthy cluster shows, and one XID"
 
 
@@ -32,8 +32,8 @@ def watched() -> tuple[ClusterSpec, Assembly]:
 
 
 @pytest.fixture
-def promtool(reader: Reader) -> Callable[..., str]:
-    program = reader("promtool")
+def promtool(upstream: Find) -> Callable[..., str]:
+    program = upstream("promtool")
 
     def run(*arguments: str | Path) -> str:
         done = subprocess.run(
@@ -138,7 +138,7 @@ def test_static_targets_are_found(promtool: Callable[..., str], tmp_path: Path) 
 
 
 def test_operator_takes_its_objects(
-    judge_custom_resource: Callable[[dict[str, Any]], list[str]],
+    validate_custom_resource: Callable[[dict[str, Any]], list[str]],
     promtool: Callable[..., str],
     tmp_path: Path,
 ) -> None:
@@ -149,7 +149,7 @@ def test_operator_takes_its_objects(
     items = [p.object for p in plan.objects if p.object["apiVersion"] == group]
     assert {item["kind"] for item in items} == {"ServiceMonitor", "PrometheusRule"}
     for item in items:
-        assert judge_custom_resource(item) == []
+        assert validate_custom_resource(item) == []
         if item["kind"] == "PrometheusRule":
             name = item["metadata"]["name"].removeprefix("gpugen").removeprefix("-") or "cluster"
             text = str(plain.files[f"prometheus/rules/{name}.yaml"])

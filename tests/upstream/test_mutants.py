@@ -1,4 +1,4 @@
-"""The judges are judged: a good tree broken in hundreds of ways, each noticed by one of them."""
+"""The validators tested: a good tree broken in hundreds of ways, each noticed by one of them."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def fields() -> set[str]:
 def noticed_by(
     mutant: Mutant, good: Rendered, find: Find, custom: Callable[[Any], list[str]], folder: Path
 ) -> str:
-    """Return the first judge that complains; the cheap ones come first."""
+    """Return the first validator that complains; the cheap ones come first."""
     changed = {p for p, c in mutant.tree.files.items() if good.files.get(p) != c}
     small = Rendered({p: mutant.tree.files[p] for p in changed}, good.kubernetes)
 
-    def judges() -> Iterator[tuple[str, Iterator[str]]]:
+    def validators() -> Iterator[tuple[str, Iterator[str]]]:
         yield "schemas", programs.schemas(small, custom)
-        for judge in CLOSURES:
-            yield judge.__name__, judge(mutant.tree)
+        for validator in CLOSURES:
+            yield validator.__name__, validator(mutant.tree)
         yield "metrics", closure.metrics(mutant.tree, fields())
         yield "client_models", programs.client_models(small)
         yield "plugin_configs", programs.plugin_configs(small, find, folder)
@@ -54,11 +54,11 @@ def noticed_by(
         yield "scheduler", programs.scheduler(small, find, folder)
         yield "kustomize", programs.kustomize(mutant.tree, find, folder)
 
-    for name, complaints in judges():
+    for name, complaints in validators():
         try:
             if next(iter(complaints), ""):
                 return name
-        except Exception as error:  # noqa: BLE001 - a judge that cannot read the tree complains too
+        except Exception as error:  # noqa: BLE001 - a validator that cannot read the tree complains too
             return f"{name} ({type(error).__name__})"
     return ""
 
@@ -67,8 +67,8 @@ def noticed_by(
 @pytest.mark.parametrize("cluster", ["lab", "train", "fleet-edge"])
 def test_every_mutant_is_noticed(
     cluster: str,
-    reader: Find,
-    judge_custom_resource: Callable[[Any], list[str]],
+    upstream: Find,
+    validate_custom_resource: Callable[[Any], list[str]],
     tmp_path: Path,
     cases: Cases,
 ) -> None:
@@ -78,11 +78,13 @@ def test_every_mutant_is_noticed(
     good = Rendered(dict(pipeline.build(outcome)), outcome.spec.kubernetes.version)
     verdicts = {
         mutant.name: noticed_by(
-            mutant, good, reader, judge_custom_resource, tmp_path / f"mutant-{number}"
+            mutant, good, upstream, validate_custom_resource, tmp_path / f"mutant-{number}"
         )
         for number, mutant in enumerate(mutants(good))
         if not (tmp_path / f"mutant-{number}").mkdir()
     }
-    cases.broken.update((name.partition(": ")[0], judge) for name, judge in verdicts.items())
+    cases.broken.update(
+        (name.partition(": ")[0], validator) for name, validator in verdicts.items()
+    )
     assert len(verdicts) >= 60
-    assert [name for name, judge in verdicts.items() if not judge] == []
+    assert [name for name, validator in verdicts.items() if not validator] == []

@@ -90,8 +90,8 @@ def test_gen_02_conditions_are_booleans(role: Path) -> None:
         ("'a' if x else 'b'", False),
     ],
 )
-def test_gen_02_judges_conditions(condition: str, expected: bool) -> None:
-    """GEN-02: the judge itself."""
+def test_gen_02_checks_conditions(condition: str, expected: bool) -> None:
+    """GEN-02: the check itself."""
     known = {"__due": Text("", "x | length > 0", is_bare=True).tree()}
     assert is_boolean(Text("", condition, is_bare=True).tree(), known) is expected
 
@@ -103,7 +103,7 @@ def test_gen_03_versions_are_never_compared_as_text(role: Path) -> None:
 
 
 def test_gen_03_finds_a_comparison_of_text() -> None:
-    """GEN-03: the judge itself."""
+    """GEN-03: the check itself."""
     assert text_comparisons(Text("", "{{ ansible_facts.distribution_version < '8' }}"))
     assert text_comparisons(Text("", "{% if version >= wanted %}x{% endif %}"))
     assert not text_comparisons(Text("", "{{ x | length > 0 and found is version('8', '<') }}"))

@@ -24,7 +24,7 @@ from gpugen.workspace import Workspace
 from support import ROOT
 from support.required import missing
 
-pytestmark = [pytest.mark.judged_by("ansible-core"), pytest.mark.slow]
+pytestmark = [pytest.mark.validated_by("ansible-core"), pytest.mark.slow]
 
 CALLBACKS = ROOT / "tests/support/lab/nodes/callbacks"
 CLUSTER = "train"
@@ -56,7 +56,7 @@ class Run:
     steps: Mapping[str, list[str]]
     messages: Mapping[str, str]
 
-    def after_judgement(self, host: str) -> list[str]:
+    def after_preflight(self, host: str) -> list[str]:
         """Return a host's steps in the play that works on it."""
         return [
             step for step in self.steps.get(host, []) if not step.endswith(("preflight", "pods"))
@@ -152,8 +152,8 @@ def test_a_host_that_is_lost_in_its_turn_stops_the_roll_out(plays: Plays) -> Non
     """DRV-15: Ansible's own limit counts failures, and would go on behind a host that hangs."""
     run = plays.run(hosts=HOSTS, stub_lost=LOST, **DRIVER, **WORD)
     assert run.code != 0
-    assert run.after_judgement(FIRST)[-1] == "gpu_node release"
-    assert {host: run.after_judgement(host) for host in BEHIND} == {host: [] for host in BEHIND}
+    assert run.after_preflight(FIRST)[-1] == "gpu_node release"
+    assert {host: run.after_preflight(host) for host in BEHIND} == {host: [] for host in BEHIND}
     assert f"{LOST} became unreachable" in run.messages[BEHIND[0]]
 
 
@@ -162,9 +162,9 @@ def test_a_host_that_never_answered_holds_nobody_up(plays: Plays, tmp_path: Path
     settings = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
     away.write_text(yaml.safe_dump({"all": {"hosts": {LOST: settings}}}), encoding="utf-8")
     run = plays.run("-i", str(away), hosts=HOSTS, **DRIVER, **WORD)
-    assert run.after_judgement(LOST) == []
+    assert run.after_preflight(LOST) == []
     for host in (FIRST, SECOND, *BEHIND):
-        assert run.after_judgement(host)[-1] == "gpu_node release", host
+        assert run.after_preflight(host)[-1] == "gpu_node release", host
 
 
 def test_every_connection_notices_a_dead_link_also_behind_a_jump_host(
@@ -195,7 +195,7 @@ def test_a_part_of_the_roles_gives_back_the_node_that_it_emptied(plays: Plays, t
     own = [f"{tags} converge"] if tags != "gpu_node" else []
     proof = [f"{tags} verify"] if tags != "gpu_node" else []
     assert run.code == 0
-    assert run.after_judgement(FIRST) == [
+    assert run.after_preflight(FIRST) == [
         *("gpu_node empty", *own, "gpu_node converge"),
         *(*proof, "gpu_node verify", "gpu_node release"),
     ]
@@ -203,14 +203,14 @@ def test_a_part_of_the_roles_gives_back_the_node_that_it_emptied(plays: Plays, t
 
 def test_a_part_of_the_roles_that_interrupts_nobody_leaves_the_node_alone(plays: Plays) -> None:
     run = plays.run("--tags", "nvidia_driver")
-    assert run.after_judgement(FIRST) == ["nvidia_driver converge", "gpu_node release"]
+    assert run.after_preflight(FIRST) == ["nvidia_driver converge", "gpu_node release"]
 
 
 @pytest.mark.parametrize("skipped", ["disruptive", "gpu_node"])
 def test_who_skips_the_drain_has_not_allowed_an_interruption(plays: Plays, skipped: str) -> None:
     """DRV-15."""
     run = plays.run("--skip-tags", skipped, **DRIVER, **WORD)
-    assert run.after_judgement(FIRST) == []
+    assert run.after_preflight(FIRST) == []
     assert "DRV-15: driver 1 -> 2; say" in run.messages[FIRST]
 
 
@@ -220,7 +220,7 @@ def test_who_skips_a_role_skips_neither_word_nor_drain(plays: Plays) -> None:
     run = plays.run(*skips, **DRIVER)
     assert "DRV-15: driver 1 -> 2; say" in run.messages[FIRST]
     run = plays.run(*skips, **DRIVER, **WORD)
-    assert run.after_judgement(FIRST) == [
+    assert run.after_preflight(FIRST) == [
         *("gpu_node empty", "nvidia_driver converge", "gpu_node converge"),
         *("nvidia_driver verify", "gpu_node verify", "gpu_node release"),
     ]
@@ -232,14 +232,14 @@ def test_who_skips_a_role_still_reboots_for_another(plays: Plays) -> None:
     assert "DRV-18: reboot required" in run.messages[FIRST]
 
 
-def test_who_only_judges_touches_nothing(plays: Plays) -> None:
+def test_who_only_checks_touches_nothing(plays: Plays) -> None:
     run = plays.run("--tags", "preflight", **DRIVER, **WORD)
-    assert (run.code, run.after_judgement(FIRST)) == (0, ["gpu_node release"])
+    assert (run.code, run.after_preflight(FIRST)) == (0, ["gpu_node release"])
 
 
-def test_a_host_that_was_not_judged_is_not_touched(plays: Plays) -> None:
+def test_a_host_that_was_not_checked_is_not_touched(plays: Plays) -> None:
     run = plays.run("--skip-tags", "preflight", **DRIVER, **WORD)
-    assert run.after_judgement(FIRST) == []
+    assert run.after_preflight(FIRST) == []
     assert "not checked, so it is unknown" in run.messages[FIRST]
 
 
@@ -248,7 +248,7 @@ def test_one_role_alone_is_removed_and_the_node_given_back(plays: Plays) -> None
     words = {"gpugen_remove": True, "gpugen_serial": "100%"}
     run = plays.run("--tags", "nvidia_driver", playbook="remove.yml", **words)
     assert run.code == 0
-    assert run.after_judgement(FIRST) == [
+    assert run.after_preflight(FIRST) == [
         *("gpu_node empty", "nvidia_driver absent", "gpu_node converge", "gpu_node release"),
     ]
 
@@ -256,12 +256,12 @@ def test_one_role_alone_is_removed_and_the_node_given_back(plays: Plays) -> None
 def test_the_removal_of_the_schedulers_file_empties_no_node(plays: Plays) -> None:
     words = {"gpugen_remove": True, "gpugen_serial": "100%"}
     run = plays.run("--tags", "kube_scheduler", playbook="remove.yml", **words)
-    assert (run.code, run.after_judgement(FIRST)) == (0, ["gpu_node release"])
+    assert (run.code, run.after_preflight(FIRST)) == (0, ["gpu_node release"])
 
 
 def test_everything_is_removed_behind_the_node(plays: Plays) -> None:
     run = plays.run(playbook="remove.yml", gpugen_remove=True)
-    assert run.after_judgement(FIRST) == [
+    assert run.after_preflight(FIRST) == [
         *("gpu_node empty", "gpu_node absent", "nvidia_container_toolkit absent"),
         *("nvidia_driver absent", "gpu_prerequisites absent", "gpu_node release"),
     ]

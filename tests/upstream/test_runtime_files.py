@@ -1,4 +1,4 @@
-"""What the role writes for CRI-O and docker, judged by CRI-O's reader and by dockerd.
+"""What the role writes for CRI-O and docker, checked by CRI-O itself and by dockerd.
 
 CTK-12, CTK-14, CTK-15. The files are made by the role's own templates from what these programs say.
 """
@@ -71,10 +71,10 @@ def merged(program: Path, folder: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def crio(
-    reader: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+    upstream: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """Return what CRI-O reads before and after the role's drop-in."""
-    top, program = tmp_path_factory.mktemp("crio"), reader("crio")
+    top, program = tmp_path_factory.mktemp("crio"), upstream("crio")
     cells: dict[str, dict[str, Any]] = {}
     before = {}
     for name, (text, is_default, _) in CRIO.items():
@@ -140,7 +140,7 @@ def test_entries_of_daemon_json_are_kept(docker: dict[str, Any], name: str, tmp_
     assert docker[name]["docker_is_written"] is False
     file = tmp_path / "daemon.json"
     file.write_text(docker[name]["docker_new"])
-    done = judge(file)
+    done = dockerd_validates(file)
     assert done.returncode == 0, done.stderr
 
 
@@ -177,10 +177,10 @@ def test_removal_leaves_the_entries_of_others(removed: dict[str, Any], name: str
 def test_dockerd_refuses_what_is_wrong(tmp_path: Path) -> None:
     file = tmp_path / "daemon.json"
     file.write_text('{"runtimes": []}\n')
-    assert judge(file).returncode != 0
+    assert dockerd_validates(file).returncode != 0
 
 
-def judge(file: Path) -> subprocess.CompletedProcess[str]:
+def dockerd_validates(file: Path) -> subprocess.CompletedProcess[str]:
     """Ask dockerd about a file; skip where it cannot be had."""
     try:
         folder = base.docker() / "usr/sbin"

@@ -1,4 +1,4 @@
-"""The rendered scheduler configuration, judged by the real kube-scheduler."""
+"""The rendered scheduler configuration, checked by the real kube-scheduler."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ KUBECONFIG = {  # a server that answers is not needed: the program writes its co
     "current-context": "none",
 }
 ROLE = ROOT / "roles" / "kube_scheduler"
-Judge = Callable[[dict[str, Any]], dict[str, Any]]
+AsRead = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @pytest.fixture
-def as_read(reader: Callable[[str], Path], tmp_path: Path) -> Judge:
+def as_read(upstream: Callable[[str], Path], tmp_path: Path) -> AsRead:
     """Return a function from a configuration to what kube-scheduler makes of it."""
-    program = reader("kube-scheduler")
+    program = upstream("kube-scheduler")
 
-    def judge(configuration: dict[str, Any]) -> dict[str, Any]:
+    def read(configuration: dict[str, Any]) -> dict[str, Any]:
         config, kubeconfig, out = (tmp_path / name for name in ("in", "kubeconfig", "out"))
         kubeconfig.write_text(kube.to_yaml(KUBECONFIG))
         config.write_text(
@@ -53,7 +53,7 @@ def as_read(reader: Callable[[str], Path], tmp_path: Path) -> Judge:
         read: dict[str, Any] = yaml.safe_load(out.read_text())
         return read
 
-    return judge
+    return read
 
 
 def rendered(options: object = True) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def arguments(profile: dict[str, Any], plugin: str) -> dict[str, Any]:
     return result
 
 
-def test_packing_is_read_as_it_is_meant(as_read: Judge) -> None:
+def test_packing_is_read_as_it_is_meant(as_read: AsRead) -> None:
     meant = rendered()
     read = as_read(meant)
     (profile,) = read["profiles"]
@@ -86,13 +86,13 @@ def test_packing_is_read_as_it_is_meant(as_read: Judge) -> None:
     assert read["leaderElection"].items() >= meant["leaderElection"].items()
 
 
-def test_without_packing_the_defaults_stand(as_read: Judge) -> None:
+def test_without_packing_the_defaults_stand(as_read: AsRead) -> None:
     (profile,) = as_read(rendered({"binPacking": False}))["profiles"]
     assert arguments(profile, "NodeResourcesFit")["scoringStrategy"]["type"] == "LeastAllocated"
 
 
 @pytest.mark.parametrize("weight", [1, 100, 101])
-def test_schema_allows_the_weights_that_the_program_allows(as_read: Judge, weight: int) -> None:
+def test_schema_allows_the_weights_that_the_program_allows(as_read: AsRead, weight: int) -> None:
     options = {"weights": {"gpu": weight}}
     schema = options_schema("scheduler")
     assert schema is not None
@@ -100,7 +100,7 @@ def test_schema_allows_the_weights_that_the_program_allows(as_read: Judge, weigh
     assert accepts(as_read, rendered(options)) is allowed
 
 
-def accepts(as_read: Judge, configuration: dict[str, Any]) -> bool:
+def accepts(as_read: AsRead, configuration: dict[str, Any]) -> bool:
     try:
         as_read(configuration)
     except ValueError:
@@ -122,7 +122,7 @@ def of_main(distribution: str, options: object = True) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("distribution", ["kubeadm", "k3s", "rke2", "k0s"])
-def test_the_main_scheduler_reads_both_profiles(as_read: Judge, distribution: str) -> None:
+def test_the_main_scheduler_reads_both_profiles(as_read: AsRead, distribution: str) -> None:
     """DIST-10, DIST-11, DIST-13: the default profile as it was, and one that packs."""
     read = as_read(of_main(distribution))
     default, own = read["profiles"]
@@ -136,7 +136,7 @@ def test_the_main_scheduler_reads_both_profiles(as_read: Judge, distribution: st
     assert read["enableProfiling"] is False
 
 
-def test_what_the_main_scheduler_refuses_is_refused_before_it_is_written(as_read: Judge) -> None:
+def test_what_the_main_scheduler_refuses_is_refused_before_it_is_written(as_read: AsRead) -> None:
     """DIST-13: the role's own order of flags, by which nothing is written on the host."""
     configuration = of_main("kubeadm")
     strategy = arguments(configuration["profiles"][1], "NodeResourcesFit")["scoringStrategy"]
@@ -145,7 +145,7 @@ def test_what_the_main_scheduler_refuses_is_refused_before_it_is_written(as_read
 
 
 def test_the_program_reads_from_its_standard_input(
-    reader: Callable[[str], Path], tmp_path: Path
+    upstream: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """DIST-13: so the role needs no file on the host, and no kubeconfig but the host's own."""
     kubeconfig = tmp_path / "kubeconfig"
@@ -155,7 +155,7 @@ def test_the_program_reads_from_its_standard_input(
     for configuration, code in ((good, 0), ({**good, "unknown": 1}, 1)):
         flags = ["--config=/dev/stdin", "--secure-port=0", "--write-config-to=/dev/null"]
         done = subprocess.run(
-            [reader("kube-scheduler"), *flags],
+            [upstream("kube-scheduler"), *flags],
             input=kube.to_yaml(configuration),
             capture_output=True,
             text=True,

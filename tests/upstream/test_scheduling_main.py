@@ -53,7 +53,7 @@ def placed(api: Api, tree: Rendered, scheduler: str) -> list[int]:
 
 
 def test_who_names_the_profile_is_packed_and_nobody_else(
-    plane: Plane, tree: Rendered, reader: Callable[[str], Path], tmp_path: Path
+    plane: Plane, tree: Rendered, upstream: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """DIST-10, DIST-11: it reaches the server by the file alone, and leads by the usual lease."""
     own = tree.plan.control_plane_variables["kube_scheduler_configuration"]
@@ -62,7 +62,7 @@ def test_who_names_the_profile_is_packed_and_nobody_else(
     config.write_text(kube.to_yaml({**own, **connection}))
     plane.api.delete(LEASE)
     flags = [f"--config={config}", "--bind-address=127.0.0.1", "--secure-port=0"]
-    with Program("main-scheduler", [reader("kube-scheduler"), *flags], tmp_path):
+    with Program("main-scheduler", [upstream("kube-scheduler"), *flags], tmp_path):
         assert placed(plane.api, tree, PACKING) == [8]
         assert placed(plane.api, tree, MAIN) == [2] * NODES
         assert plane.api.get(LEASE)["spec"]["holderIdentity"]

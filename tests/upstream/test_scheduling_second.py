@@ -47,11 +47,11 @@ NODES = 4
 class Bench:
     """A tree without its workloads, simulated nodes, and the scheduler of the tree on demand."""
 
-    def __init__(self, plane: Plane, delivery: Delivery, reader: Find, folder: Path) -> None:
+    def __init__(self, plane: Plane, delivery: Delivery, upstream: Find, folder: Path) -> None:
         self.plane = plane
         self.api: Api = plane.api
         self._delivery = delivery
-        self._reader = reader
+        self._upstream = upstream
         self._folder = folder
         self._runs = 0
 
@@ -83,7 +83,7 @@ class Bench:
         root.mkdir()
         port = free_port()
         extra = [f"--secure-port={port}", "--bind-address=127.0.0.1"]
-        program = containers.start(self.plane, own, root, self._reader("kube-scheduler"), extra)
+        program = containers.start(self.plane, own, root, self._upstream("kube-scheduler"), extra)
         with program:
             yield program, port
         meta = own.pod["metadata"]
@@ -91,9 +91,9 @@ class Bench:
 
 
 @pytest.fixture
-def bench(plane: Plane, delivery: Delivery, reader: Find, tmp_path: Path) -> Iterator[Bench]:
+def bench(plane: Plane, delivery: Delivery, upstream: Find, tmp_path: Path) -> Iterator[Bench]:
     """Return a bench whose workloads are gone afterwards."""
-    found = Bench(plane, delivery, reader, tmp_path)
+    found = Bench(plane, delivery, upstream, tmp_path)
     yield found
     workloads.clear(plane.api)
 

@@ -1,8 +1,8 @@
 """docs/cluster/simulate.md word for word: its commands are run, and what they print is compared.
 
 Stand-ins: kwokctl runs plain programs instead of containers, by a configuration file; CRDs come
-from the readers, not from the network. Blocks marked ``sh`` are not run: they need kind, which
-needs Docker, or a delivery engine of the reader's.
+from what was built, not from the network. Blocks marked ``sh`` are not run: they need kind, which
+needs Docker, or a delivery engine of your own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BARE = "$ kwok "  # the block that runs against an API server of one's own
 
 @pytest.fixture
 def shell(
-    reader: Callable[[str], Path], tmp_path: Path, request: pytest.FixtureRequest
+    upstream: Callable[[str], Path], tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[Shell]:
     """Return a shell in a copy of the repository's specs, with the page's programs on its path."""
     for name in ("inventories", "keys"):
@@ -44,7 +44,7 @@ def shell(
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in PROGRAMS:
-        (tools / name).symlink_to(reader(name))
+        (tools / name).symlink_to(upstream(name))
     gpugen = tools / "gpugen"
     gpugen.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gpugen "$@"\n', encoding="utf-8")
     gpugen.chmod(0o755)
@@ -61,19 +61,19 @@ def shell(
     found.close()
 
 
-def kwokctl_options(reader: Callable[[str], Path]) -> str:
-    """Return a configuration of kwokctl: the readers as plain programs, on this machine only."""
+def kwokctl_options(upstream: Callable[[str], Path]) -> str:
+    """Return a configuration of kwokctl: upstream programs, on this machine only."""
     version = next(b.version for b in table().builds if b.name == "kubernetes")
     options = {
         "runtime": "binary",
         "bindAddress": "127.0.0.1",
         "kubeVersion": version,
-        "kubeApiserverBinary": str(reader("kube-apiserver")),
-        "kubeControllerManagerBinary": str(reader("kube-controller-manager")),
-        "kubeSchedulerBinary": str(reader("kube-scheduler")),
-        "kubectlBinary": str(reader("kubectl")),
-        "etcdBinary": str(reader("etcd")),
-        "kwokControllerBinary": str(reader("kwok")),
+        "kubeApiserverBinary": str(upstream("kube-apiserver")),
+        "kubeControllerManagerBinary": str(upstream("kube-controller-manager")),
+        "kubeSchedulerBinary": str(upstream("kube-scheduler")),
+        "kubectlBinary": str(upstream("kubectl")),
+        "etcdBinary": str(upstream("etcd")),
+        "kwokControllerBinary": str(upstream("kwok")),
     }
     return kube.to_yaml(
         {
@@ -102,12 +102,12 @@ def follow(shell: Shell, *, bare: bool, crds: Path) -> int:
 
 def test_in_a_cluster_of_simulated_nodes(
     shell: Shell,
-    reader: Callable[[str], Path],
+    upstream: Callable[[str], Path],
     crds: Callable[[str], list[Path]],
     tmp_path: Path,
 ) -> None:
     (tmp_path / "kwok").mkdir()
-    (tmp_path / "kwok" / "kwok.yaml").write_text(kwokctl_options(reader), encoding="utf-8")
+    (tmp_path / "kwok" / "kwok.yaml").write_text(kwokctl_options(upstream), encoding="utf-8")
     assert follow(shell, bare=False, crds=crds("prometheus-operator")[0].parent) == 15
 
 

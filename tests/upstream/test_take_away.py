@@ -15,7 +15,7 @@ from support.lab.cluster.fixtures import GROUP
 from support.lab.cluster.plane import Plane
 from support.lab.cluster.trees import ROOT, Item, example
 
-pytestmark = [pytest.mark.xdist_group(GROUP), pytest.mark.judged_by("kubectl")]
+pytestmark = [pytest.mark.xdist_group(GROUP), pytest.mark.validated_by("kubectl")]
 
 PAGE = "docs/start/take-away.md"
 KEPT_BACK = ("00-namespaces", "01-crds")
@@ -26,9 +26,9 @@ OBJECTS, THE_REST = (
 
 @pytest.mark.usefixtures("controllers")
 def test_nothing_of_the_cluster_is_left(
-    delivery: Delivery, plane: Plane, reader: Callable[[str], Path], tmp_path: Path
+    delivery: Delivery, plane: Plane, upstream: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    (tmp_path / "kubectl").symlink_to(reader("kubectl"))
+    (tmp_path / "kubectl").symlink_to(upstream("kubectl"))
     delivery.deliver(example("lab"))
     run(OBJECTS, plane, tmp_path)
     assert left(delivery) == {item.path for item in items() if item.wave in KEPT_BACK}

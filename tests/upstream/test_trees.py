@@ -1,4 +1,4 @@
-"""Every example tree before all its judges: real programs, real schemas, closures."""
+"""Every example tree validated by all of its validators: real programs, real schemas, closures."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def tree(request: pytest.FixtureRequest) -> Rendered:
     return Rendered(dict(pipeline.build(outcome)), outcome.spec.kubernetes.version)
 
 
-@pytest.mark.parametrize("judge", CLOSURES, ids=lambda judge: judge.__name__)
-def test_closures(tree: Rendered, judge: Callable[[Rendered], Any]) -> None:
-    assert list(judge(tree)) == []
+@pytest.mark.parametrize("validator", CLOSURES, ids=lambda validator: validator.__name__)
+def test_closures(tree: Rendered, validator: Callable[[Rendered], Any]) -> None:
+    assert list(validator(tree)) == []
 
 
 def test_metrics(tree: Rendered) -> None:
@@ -45,20 +45,22 @@ def test_metrics(tree: Rendered) -> None:
 
 
 @pytest.mark.parametrize(
-    "judge",
+    "validator",
     [
         *(programs.kustomize, programs.plugin_configs, programs.mig_configs),
         *(programs.rules, programs.scheduler),
     ],
-    ids=lambda judge: judge.__name__,
+    ids=lambda validator: validator.__name__,
 )
-def test_programs(tree: Rendered, judge: Callable[..., Any], reader: Find, tmp_path: Path) -> None:
-    assert list(judge(tree, reader, tmp_path)) == []
+def test_programs(
+    tree: Rendered, validator: Callable[..., Any], upstream: Find, tmp_path: Path
+) -> None:
+    assert list(validator(tree, upstream, tmp_path)) == []
 
 
-@pytest.mark.judged_by("kubernetes-validate")
-def test_schemas(tree: Rendered, judge_custom_resource: Callable[[Any], list[str]]) -> None:
-    assert list(programs.schemas(tree, judge_custom_resource)) == []
+@pytest.mark.validated_by("kubernetes-validate")
+def test_schemas(tree: Rendered, validate_custom_resource: Callable[[Any], list[str]]) -> None:
+    assert list(programs.schemas(tree, validate_custom_resource)) == []
 
 
 def test_client_models(tree: Rendered) -> None:

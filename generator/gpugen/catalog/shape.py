@@ -1,4 +1,4 @@
-"""Judges a repository's own catalogue by the schema of rows."""
+"""Validates a repository's own catalogue by the schema of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a repository's own rows of the catalogue, and judges them."""
+"""Reads a repository's own rows of the catalogue, and validates them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read(folder: Path) -> UserCatalog:
             reader.complain_of_file("catalog-file-name", path, path.with_suffix(".yaml").name)
         elif path.suffix == ".yaml":
             reader.read(path)
-    reader.judge_references()
+    reader.check_references()
     return UserCatalog(reader.rows, reader.findings)
 
 
@@ -99,7 +99,7 @@ class _Reader:
         self._complain(source, "catalog-more", misfits[MOST_OF_A_KIND].path, MOST_OF_A_KIND)
 
     def _is_welcome(self, source: Source, section: str, id: str, row: Mapping[str, Any]) -> bool:
-        """Judge a row of the right shape beside ours and the other files'."""
+        """Validate a row of the right shape beside ours and the other files'."""
         steps = (section, id)
         if self.is_full:
             return False
@@ -127,7 +127,7 @@ class _Reader:
             self._complain(source, "catalog-geometry", (*steps, *inner), message, key=False)
         return not faults
 
-    def judge_references(self) -> None:
+    def check_references(self) -> None:
         """Refuse boards whose geometry nobody describes."""
         for board, row in list(self.rows.get("gpus", {}).items()):
             for steps, name in _references(row):

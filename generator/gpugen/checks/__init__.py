@@ -30,7 +30,7 @@ class Problem(NamedTuple):
     pool: str = ""
 
 
-Judge: TypeAlias = Callable[[ClusterSpec], Iterator[Problem]]
+Function: TypeAlias = Callable[[ClusterSpec], Iterator[Problem]]
 
 
 class Check(NamedTuple):
@@ -41,7 +41,7 @@ class Check(NamedTuple):
     """
 
     id: str
-    judge: Judge
+    function: Function
     severity: Severity
     tags: tuple[str, ...]
     component: str
@@ -50,7 +50,7 @@ class Check(NamedTuple):
     @property
     def explanation(self) -> str:
         """The docstring, which ``gpugen explain <id>`` prints."""
-        return self.judge.__doc__ or ""
+        return self.function.__doc__ or ""
 
     def run(self, spec: ClusterSpec, *others: ClusterSpec) -> Iterator[Finding]:
         """Yield a finding per problem; none if the check's component is off.
@@ -69,7 +69,7 @@ class Check(NamedTuple):
     def _problems(self, spec: ClusterSpec) -> list[Problem]:
         if self.component and self.component not in spec.options:
             return []
-        return list(islice(self.judge(spec), MOST_SOUGHT + 1))
+        return list(islice(self.function(spec), MOST_SOUGHT + 1))
 
     def finding(self, problem: Problem) -> Finding:
         """Return a problem of this check as a finding."""
@@ -112,9 +112,9 @@ def check(
     severity: Severity = Severity.ERROR,
     component: str = "",
     at_key: bool = False,
-) -> Callable[[Judge], Check]:
+) -> Callable[[Function], Check]:
     """Make a check of a function; ``tags``: numbers in the developers' list of checks."""
-    return lambda judge: Check(id, judge, severity, tags, component, at_key)
+    return lambda function: Check(id, function, severity, tags, component, at_key)
 
 
 def run_all(specs: Sequence[ClusterSpec]) -> list[Finding]:

@@ -138,9 +138,9 @@ def previous_registries(spec: ClusterSpec) -> Iterator[Problem]:
     at = spec.images.at / "previousRegistries"
     guardrails = spec.find(Guardrails)
     is_on = guardrails is not None and not guardrails.is_off
-    is_judged = spec.release.features.agent_policy and is_on
+    is_checked = spec.release.features.agent_policy and is_on
     for i, registry in enumerate(spec.images.previous_registries):
-        if not is_judged:
+        if not is_checked:
             yield Problem(
                 at=at / i,
                 message="previousRegistries has no effect: no policy checks the registry of"

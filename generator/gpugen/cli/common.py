@@ -169,12 +169,12 @@ def compare_fleet(outcomes: Sequence[Outcome], workspace: Workspace) -> None:
     ours = {o.path.resolve(): o for o in outcomes if workspace.owns(o.path)}
     if len(ours) < 2 or workspace.root is None:
         return
-    judged = list(ours.values())
-    turns = range(max(len(outcome.readings) for outcome in judged))
-    found = [list(fleet.compare([_read(o, n) for o in judged], workspace.root)) for n in turns]
+    own = list(ours.values())
+    turns = range(max(len(outcome.readings) for outcome in own))
+    found = [list(fleet.compare([_read(o, n) for o in own], workspace.root)) for n in turns]
     for number, finding in found[0] if found else ():
         if all((number, finding) in others for others in found):
-            judged[number].findings.append(finding)
+            own[number].findings.append(finding)
 
 
 def _read(outcome: Outcome, number: int) -> Outcome:

@@ -135,7 +135,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _beside(path: Path, root: Path) -> Iterator[Finding]:
-    """Judge what lies in inventories/ itself and is no folder."""
+    """Check what lies in inventories/ itself and is no folder."""
     if not _is_file(path):
         yield _not_seen(path, root, "is neither a folder nor a file, so it has no spec")
     elif _is_like_spec(path):
@@ -143,7 +143,7 @@ def _beside(path: Path, root: Path) -> Iterator[Finding]:
 
 
 def _without_spec(folder: Path, root: Path) -> Iterator[Finding]:
-    """Judge a folder that has no ``cluster.yaml``."""
+    """Return what is wrong with a folder that has no ``cluster.yaml``."""
     found = next(_like_specs(folder, 0, [0]), None)
     if found is None:
         yield Finding(
@@ -189,7 +189,7 @@ def _like_specs(folder: Path, depth: int, count: list[int]) -> Iterator[Path]:
 
 
 def _is_like_spec(path: Path) -> bool:
-    """Judge by the name; where that says nothing, by the content."""
+    """Tell by the name; where that says nothing, by the content."""
     if _LIKE_SPEC.match(path.name):
         return True
     if not _is_file(path):

@@ -11,12 +11,12 @@ from gpugen.render.play_parts import (
     DRAINS,
     Settings,
     Task,
+    checked,
     demand,
     entry,
     given,
     guards,
     included,
-    judged,
     needs,
     play,
     taken,
@@ -54,7 +54,7 @@ def before_upgrade(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
 def remove(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
     """Return the plays that remove everything, batch by batch, in reverse order."""
     ordered = in_order(roles)
-    name, tasks = "Check every host before any is changed", _judgement(ordered)
+    name, tasks = "Check every host before any is changed", _preflight(ordered)
     found = [play(own, name, tasks, facts=True, reads=("gpugen_works", turn(ordered)))]
     if SCHEDULER in ordered:
         last = [_word(), *_each([SCHEDULER], "absent", "Remove")]
@@ -66,13 +66,13 @@ def remove(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
     return found
 
 
-def _judgement(roles: Sequence[str]) -> list[Task]:
+def _preflight(roles: Sequence[str]) -> list[Task]:
     tasks = [needs(), _word()]
     if NODE in roles and "pods" in role_files.entries(NODE):
         tasks.append(entry(f"Check by {NODE}", NODE, "preflight"))
         pods = included("Check the pods that are to be evicted", NODE, "pods", [NODE, "always"])
         tasks.append({**pods, "when": "gpugen_works | bool"})
-    return [*tasks, judged(["always"])]
+    return [*tasks, checked(["always"])]
 
 
 def _removal(roles: Sequence[str]) -> list[Task]:

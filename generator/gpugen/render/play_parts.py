@@ -25,8 +25,8 @@ HERE = "{{ lookup('ansible.builtin.file', '/etc/machine-id', errors='ignore') }}
 WORKS = f"{{{{ ansible_run_tags | difference(['preflight', '{SCHEDULER}']) | length > 0 }}}}"
 OWNS = f"{{{{ ansible_run_tags | intersect(['all', 'tagged', '{NODE}']) | length > 0 }}}}"
 AWAY = "{{ ansible_play_hosts_all | difference(ansible_play_hosts) | map('extract', hostvars) }}"
-JUDGED = "selectattr('gpugen_is_judged', 'defined') | map(attribute='inventory_hostname')"
-LOST = f"{{{{ gpugen_away | {JUDGED} }}}}"
+CHECKED = "selectattr('gpugen_is_checked', 'defined') | map(attribute='inventory_hostname')"
+LOST = f"{{{{ gpugen_away | {CHECKED} }}}}"
 SERIAL = "{{ gpugen_serial | default(gpugen_batches, true) }}"
 TAKES_OVER = "{{ gpugen_take_over | default(false) | bool }}"
 VARIABLES = {
@@ -137,11 +137,11 @@ def needs() -> Task:
     return {**asked, "run_once": True, "tags": ["always"]}
 
 
-def judged(tags: Sequence[str]) -> Task:
+def checked(tags: Sequence[str]) -> Task:
     """Return the end of a host's checks, which the next play requires."""
     return {
         "name": "Record that the host was checked",
-        "ansible.builtin.set_fact": {"gpugen_is_judged": True},
+        "ansible.builtin.set_fact": {"gpugen_is_checked": True},
         "tags": list(tags),
     }
 
@@ -159,7 +159,7 @@ def guards() -> list[Task]:
     )
     seen = demand(
         "Fail if this run has not checked the host",
-        "gpugen_is_judged | default(false)",
+        "gpugen_is_checked | default(false)",
         "not checked, so it is unknown what a change interrupts; run without --skip-tags preflight",
     )
     return [{**lost, "run_once": True, "tags": ["always"]}, {**seen, "tags": ["always"]}]

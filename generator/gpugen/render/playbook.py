@@ -11,12 +11,12 @@ from gpugen.render.play_parts import (
     DISRUPTIVE,
     Settings,
     Task,
+    checked,
     demand,
     entry,
     given,
     guards,
     included,
-    judged,
     needs,
     play,
     taken,
@@ -42,18 +42,18 @@ def site(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
     ordered = [role for role in in_order(roles) if role != SCHEDULER]
     turns = turn(roles)
     name, asks = "Check every host before any is changed", (*ASKS, turns)
-    judge = play(own, name, _judgement(ordered), facts=True, reads=asks)
+    check = play(own, name, _preflight(ordered), facts=True, reads=asks)
     name = "Apply the spec to hosts, batch by batch"
     work = play(own, name, _work(ordered), rolls=True, reads=(*READS, turns))
     if SCHEDULER not in roles:
-        return [judge, work]
+        return [check, work]
     name = "Check the control plane before any host is changed"
     tasks = _scheduler("preflight")
     main = play(own, name, tasks, hosts=CONTROL_PLANE, facts=True, reads=ASKS[1:])
-    return [judge, main, work, _control_plane(own), *_announcement(own)]
+    return [check, main, work, _control_plane(own), *_announcement(own)]
 
 
-def _judgement(roles: Sequence[str]) -> list[Task]:
+def _preflight(roles: Sequence[str]) -> list[Task]:
     """Read everything, record what has to be interrupted, and fail unless that is allowed."""
     tasks: list[Task] = [needs()]
     for role in roles:
@@ -81,7 +81,7 @@ def _judgement(roles: Sequence[str]) -> list[Task]:
     if NODE in roles and "pods" in role_files.entries(NODE):
         pods = included("Check the pods that would be evicted", NODE, "pods", [ALWAYS])
         tasks.append({**pods, "when": "gpugen_reasons | length > 0"})
-    return [*tasks, judged([ALWAYS, "preflight"])]
+    return [*tasks, checked([ALWAYS, "preflight"])]
 
 
 def _note(role: str) -> Task:
@@ -143,7 +143,7 @@ def _before(roles: Sequence[str]) -> list[Task]:
     """Return the conditions for a reboot; that the node is drained is checked again."""
     asked = demand(
         "Fail unless a reboot is allowed",
-        ["gpugen_may_interrupt | bool", "gpugen_is_judged | default(false)"],
+        ["gpugen_may_interrupt | bool", "gpugen_is_checked | default(false)"],
         f"reboot required; {SAY_IT}, or reboot it yourself",
     )
     read = {

@@ -16,13 +16,13 @@ from gpugen.report.sarif import dumped, log
 from gpugen.text.credentials import HIDDEN, masked, masked_pointer, stated_secret
 from gpugen.text.spelling import printable
 
-__all__ = ["FORMATS", "Judged", "Row", "printable", "render_findings", "rows", "wants_colour"]
+__all__ = ["FORMATS", "Reported", "Row", "printable", "render_findings", "rows", "wants_colour"]
 
 JSON_VERSION = 1
 MAX_SHOWN = 100  # findings of one file, in the forms for people
 
 
-class Judged(Protocol):
+class Reported(Protocol):
     """One spec file after the stages."""
 
     @property
@@ -39,7 +39,7 @@ class Judged(Protocol):
 
 
 def render_findings(
-    outcomes: Sequence[Judged],
+    outcomes: Sequence[Reported],
     form: str,
     *,
     extra: Iterable[Finding] = (),
@@ -64,7 +64,7 @@ def render_findings(
     return FORMATS[form](found)
 
 
-def rows(outcomes: Sequence[Judged], extra: Iterable[Finding] = ()) -> list[Row]:
+def rows(outcomes: Sequence[Reported], extra: Iterable[Finding] = ()) -> list[Row]:
     """Return the findings with their places, sorted, each once."""
     found = {row for one in outcomes for row in _rows(one.findings, one.path, one.document)}
     found.update(_rows(extra, Path(), None))

@@ -197,7 +197,7 @@ def _duplicate(error: Any) -> Iterator[Worded]:
 
 
 def _branches(error: Any) -> Iterator[Worded]:
-    """Return findings for the alternative that was meant, judging by the value's type."""
+    """Return findings for the alternative that was meant, told by the value's type."""
     shapes: dict[int, list[Any]] = {}
     for inner in error.context:
         shapes.setdefault(inner.schema_path[0], []).append(inner)

@@ -25,9 +25,9 @@ def mock_of_nvml(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def laboratory(reader: Callable[[str], Path], mock_of_nvml: Path) -> Iterator[Laboratory]:
+def laboratory(upstream: Callable[[str], Path], mock_of_nvml: Path) -> Iterator[Laboratory]:
     """Return a node without a GPU; skip where this machine cannot have one."""
-    programs = {name: reader(name) for name in PROGRAMS}
+    programs = {name: upstream(name) for name in PROGRAMS}
     try:
         lab = open_laboratory(programs, mock_of_nvml)
     except NoSandboxError as problem:

@@ -37,7 +37,7 @@ def lost_labels(observed: Observed) -> list[str]:
     return sorted(name for name, value in labels.items() if not LABEL_VALUE.fullmatch(value))
 
 
-def judged_labels(observed: Observed, prediction: Prediction) -> dict[str, str]:
+def checked_labels(observed: Observed, prediction: Prediction) -> dict[str, str]:
     """Return the labels that feature discovery printed, less those of which we foretell nothing."""
     labels = observed.labelling.labels
     return {n: value for n, value in labels.items() if n not in prediction.unknown_labels}

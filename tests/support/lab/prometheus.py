@@ -49,7 +49,7 @@ def running(
 ) -> Iterator[Prometheus]:
     """Run Prometheus on scrape jobs. files: path below the folder -> text; rules/*.yaml are read.
 
-    The rhythm of scraping and judging is a second; nothing else of what is handed in is changed.
+    The rhythm of scraping and evaluating is a second; nothing else of what is handed in is changed.
     """
     for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -1,1 +1,1 @@
-"""The real programs and schemas that judge what gpugen writes."""
+"""The real programs and schemas that validate what gpugen writes."""

@@ -1,4 +1,4 @@
-"""Builds the readers: python tests/support/upstream/build.py [NAME…] [--all] [--list]."""
+"""Builds the upstream programs: python tests/support/upstream/build.py [NAME…] [--all] [--list]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder outside the checkout where built readers are kept, keyed by what made them."""
+"""The folder outside the checkout where what was built is kept, keyed by what made it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line of the readers: build, list, print the table, tidy."""
+"""The command line of the upstream programs: build, list, print the table, tidy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Row:
     name: str
     version: str
     group: Group
-    judges: str
+    validates: str
     note: str
     made_by: str  # what makes it makes all rows that say the same
     where: Callable[[], Path]
@@ -31,15 +31,15 @@ class Row:
 def rows() -> Iterator[Row]:
     """Yield a row for every program and every set of CRDs, in the order of programs.toml."""
     for build in table().builds:
-        for reader in build.readers:
+        for each in build.programs:
             yield Row(
-                name=reader.name,
+                name=each.name,
                 version=build.version,
                 group=build.group,
-                judges=reader.judges,
-                note=reader.note,
+                validates=each.validates,
+                note=each.note,
                 made_by=build.name,
-                where=partial(_program, build, reader.name),
+                where=partial(_program, build, each.name),
                 make=partial(programs.make, build),
             )
     for crd_set in table().crd_sets:
@@ -47,7 +47,7 @@ def rows() -> Iterator[Row]:
             name=f"crds-{crd_set.name}",
             version=" ".join(dict.fromkeys(source.version for source in crd_set.sources)),
             group=crd_set.group,
-            judges=crd_set.judges,
+            validates=crd_set.validates,
             note="",
             made_by=f"crds-{crd_set.name}",
             where=partial(crds.folder_of, crd_set),
@@ -62,18 +62,20 @@ def _program(build: Build, name: str) -> Path:
 def main(arguments: list[str]) -> int:
     """Run one command; 0 done, 1 something could not be had, 2 wrong usage."""
     parser = argparse.ArgumentParser(
-        prog="build.py", description="Build the real programs that judge what gpugen writes."
+        prog="build.py", description="Build the real programs that validate what gpugen writes."
     )
     parser.add_argument("names", metavar="NAME", nargs="*", help="what to build (default: core)")
     parser.add_argument("--all", action="store_true", help="build the extra group too")
-    parser.add_argument("--list", action="store_true", help="name, version, state, what it judges")
+    parser.add_argument(
+        "--list", action="store_true", help="name, version, state, what it validates"
+    )
     parser.add_argument("--table", action="store_true", help="the table of upstream.md")
     parser.add_argument("--tidy", action="store_true", help="rewrite module files of NAME")
     asked = parser.parse_args(arguments)
     every = list(rows())
     known = {row.name for row in every} | {row.made_by for row in every}
     if unknown := sorted(set(asked.names) - known):
-        parser.error(f"no reader is called {', '.join(unknown)}; --list shows them")
+        parser.error(f"no upstream program is called {', '.join(unknown)}; --list shows them")
     chosen = [row for row in every if _is_chosen(row, asked.names, asked.all)]
     if asked.table:
         print("\n".join(markdown()))
@@ -123,7 +125,7 @@ def _list(every: list[Row]) -> None:
     width = max(len(row.name) for row in every)
     for row in every:
         state = "built" if row.where().exists() else "missing"
-        print(f"{row.name:{width}}  {row.version:9}  {state:7}  {row.group:5}  {row.judges}")
+        print(f"{row.name:{width}}  {row.version:9}  {state:7}  {row.group:5}  {row.validates}")
 
 
 def _tidy(chosen: list[Row]) -> int:
@@ -140,4 +142,4 @@ def markdown() -> Iterator[str]:
     yield "| Program | Version | Group | Validates | What it lets pass |"
     yield "|---|---|---|---|---|"
     for row in rows():
-        yield f"| `{row.name}` | {row.version} | {row.group} | {row.judges} | {row.note} |"
+        yield f"| `{row.name}` | {row.version} | {row.group} | {row.validates} | {row.note} |"

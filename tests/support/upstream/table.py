@@ -1,4 +1,4 @@
-"""The rows of programs.toml: which programs and schemas judge gpugen's output."""
+"""The rows of programs.toml: which programs and schemas validate gpugen's output."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Group(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class Program:
     """One program and what it can say about a rendered file."""
 
     name: str
     package: str
-    judges: str
+    validates: str
     hello: tuple[str, ...]
     note: str
 
@@ -42,7 +42,7 @@ class Build:
     has_cgo: bool
     tags: tuple[str, ...]
     stamps: tuple[str, ...]
-    readers: tuple[Reader, ...]
+    programs: tuple[Program, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class CrdSet:
     """CRDs that are installed together."""
 
     name: str
-    judges: str
+    validates: str
     group: Group
     sources: tuple[CrdSource, ...]
 
@@ -78,7 +78,7 @@ class Table:
         Raises KeyError: no row names it.
         """
         for build in self.builds:
-            if any(reader.name == program for reader in build.readers):
+            if any(each.name == program for each in build.programs):
                 return build
         raise KeyError(program)
 
@@ -113,15 +113,15 @@ def _build(row: dict[str, Any]) -> Build:
         has_cgo=row.get("cgo", False),
         tags=tuple(row.get("tags", ())),
         stamps=tuple(row.get("stamps", ())),
-        readers=tuple(_reader(reader) for reader in row["reader"]),
+        programs=tuple(_program(each) for each in row["program"]),
     )
 
 
-def _reader(row: dict[str, Any]) -> Reader:
-    return Reader(
+def _program(row: dict[str, Any]) -> Program:
+    return Program(
         name=row["name"],
         package=row["package"],
-        judges=row["judges"],
+        validates=row["validates"],
         hello=tuple(row.get("hello", ("--version",))),
         note=row.get("note", ""),
     )
@@ -132,4 +132,4 @@ def _crd_set(row: dict[str, Any]) -> CrdSet:
         CrdSource(source["path"], source["version"], source["sum"], source["folder"])
         for source in row["source"]
     )
-    return CrdSet(row["name"], row["judges"], Group(row["group"]), sources)
+    return CrdSet(row["name"], row["validates"], Group(row["group"]), sources)

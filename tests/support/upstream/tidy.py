@@ -37,7 +37,7 @@ def tidy(folder: Path) -> None:
 def _head(builds: list[Build]) -> Iterator[str]:
     yield f"module gpugen/readers/{builds[0].folder.name}\n"
     yield f"go {GO_FLOOR}\n"
-    packages = sorted(reader.package for build in builds for reader in build.readers)
+    packages = sorted(each.package for build in builds for each in build.programs)
     for package in packages:
         if not package.startswith("./"):
             yield f"tool {package}"

@@ -1,4 +1,4 @@
-"""Judges of rendered trees: programs that read them, and closures over what the tree says.
+"""Validators of rendered trees: programs that read them, and closures over what the tree says.
 
-A judge takes a tree as it lies in git and returns complaints. It does not know how it was made.
+A validator takes a tree as it lies in git and returns complaints. It does not know how it was made.
 """

@@ -30,7 +30,7 @@ def call(*command: str | Path, text: str = "") -> tuple[int, str]:
     return answer.returncode, answer.stdout + answer.stderr
 
 
-def kustomize(tree: Rendered, reader: Find, folder: Path) -> Iterator[str]:
+def kustomize(tree: Rendered, upstream: Find, folder: Path) -> Iterator[str]:
     """Build every wave and the whole; each object must come out once and nothing else."""
     for path, content in tree.files.items():
         if path.startswith("kustomize/"):
@@ -40,7 +40,7 @@ def kustomize(tree: Rendered, reader: Find, folder: Path) -> Iterator[str]:
     waves = sorted(p.parent for p in folder.glob("kustomize/*/kustomization.yaml"))
     built: list[str] = []
     for where in [*waves, folder / "kustomize"]:
-        code, said = call(reader("kustomize"), "build", where)
+        code, said = call(upstream("kustomize"), "build", where)
         name = where.relative_to(folder).as_posix()
         if code:
             yield f"{name}: {said.strip()[:300]}"
@@ -59,18 +59,18 @@ def identity(item: Json) -> str:
     return f"{item.get('apiVersion')}/{item.get('kind')}/{meta.get('namespace')}/{meta.get('name')}"
 
 
-def schemas(tree: Rendered, judge_custom_resource: Callable[[Json], list[str]]) -> Iterator[str]:
+def schemas(tree: Rendered, validate_custom_resource: Callable[[Json], list[str]]) -> Iterator[str]:
     """Hold every object strictly against the schema of its kind, core or upstream's CRD."""
     for path, item in tree.objects.items():
         try:
             kubernetes_validate.validate(item, tree.kubernetes, strict=True)
         except kubernetes_validate.SchemaNotFoundError:
-            yield from (f"{path}: {problem}" for problem in judge_custom_resource(item))
+            yield from (f"{path}: {problem}" for problem in validate_custom_resource(item))
         except Exception as error:  # noqa: BLE001 - whatever it raises is its verdict
             yield f"{path}: {str(error)[:300]}"
     for path in tree.files:
         if path.startswith("sync/") and path.endswith(".yaml"):
-            yield from (f"{path}: {p}" for p in judge_custom_resource(tree.parsed(path)))
+            yield from (f"{path}: {p}" for p in validate_custom_resource(tree.parsed(path)))
 
 
 def client_models(tree: Rendered) -> Iterator[str]:
@@ -80,7 +80,7 @@ def client_models(tree: Rendered) -> Iterator[str]:
             yield f"{path}: {found}"
 
 
-def plugin_configs(tree: Rendered, reader: Find, folder: Path) -> Iterator[str]:
+def plugin_configs(tree: Rendered, upstream: Find, folder: Path) -> Iterator[str]:
     """Let the plugin's loader read each configuration; what was stated must come out again."""
     for path, item in tree.of_kind("ConfigMap").items():
         for key, text in tree.payload(item, "config.yaml").items():
@@ -89,7 +89,7 @@ def plugin_configs(tree: Rendered, reader: Find, folder: Path) -> Iterator[str]:
                 continue
             file = folder / "config.yaml"
             file.write_text(text)
-            code, said = call(reader("plugin-config"), "--config-file", file)
+            code, said = call(upstream("plugin-config"), "--config-file", file)
             if code:
                 yield f"{path} {key}: {said.strip()[:300]}"
             elif lost := _lost(stated, json.loads(said), ""):
@@ -112,8 +112,8 @@ def _lost(stated: Any, taken: Any, at: str) -> str:
     return "" if stated == taken or (stated is False and taken is None) else at
 
 
-def mig_configs(tree: Rendered, reader: Find, folder: Path) -> Iterator[str]:
-    """Let mig-parted judge each MIG configuration, by the name that the pool's label selects."""
+def mig_configs(tree: Rendered, upstream: Find, folder: Path) -> Iterator[str]:
+    """Let mig-parted validate each MIG configuration, by the name that the pool's label selects."""
     for path, item in tree.of_kind("ConfigMap").items():
         for key, text in tree.payload(item, "config.yaml").items():
             stated = yaml.safe_load(text)
@@ -125,14 +125,14 @@ def mig_configs(tree: Rendered, reader: Find, folder: Path) -> Iterator[str]:
             file = folder / "mig.yaml"
             file.write_text(text)
             code, said = call(
-                reader("mig-parted"), "assert", "--valid-config", "-f", file, "-c", name
+                upstream("mig-parted"), "assert", "--valid-config", "-f", file, "-c", name
             )
             if code:
                 yield f"{path} {key}: {said.strip()[:300]}"
 
 
-def rules(tree: Rendered, reader: Find, folder: Path) -> Iterator[str]:
-    """Let promtool judge the rules and the scrape configurations."""
+def rules(tree: Rendered, upstream: Find, folder: Path) -> Iterator[str]:
+    """Let promtool validate the rules and the scrape configurations."""
     texts = {
         path: yaml.safe_dump(item["spec"]) for path, item in tree.of_kind("PrometheusRule").items()
     }
@@ -140,7 +140,7 @@ def rules(tree: Rendered, reader: Find, folder: Path) -> Iterator[str]:
         if path.startswith("prometheus/rules") and path.endswith(".yaml"):
             texts[path] = content.decode()
     for path, text in texts.items():
-        code, said = call(reader("promtool"), "check", "rules", "--lint=all", text=text)
+        code, said = call(upstream("promtool"), "check", "rules", "--lint=all", text=text)
         if code:
             yield f"{path}: {said.strip()[:300]}"
     fragment = tree.files.get("prometheus/scrape-config.yaml")
@@ -148,12 +148,12 @@ def rules(tree: Rendered, reader: Find, folder: Path) -> Iterator[str]:
         file = folder / "prometheus.yml"
         jobs = yaml.safe_load(fragment)
         file.write_text(yaml.safe_dump({"scrape_configs": jobs}))
-        code, said = call(reader("promtool"), "check", "config", "--syntax-only", file)
+        code, said = call(upstream("promtool"), "check", "config", "--syntax-only", file)
         if code:
             yield f"prometheus/scrape-config.yaml: {said.strip()[:300]}"
 
 
-def scheduler(tree: Rendered, reader: Find, folder: Path) -> Iterator[str]:
+def scheduler(tree: Rendered, upstream: Find, folder: Path) -> Iterator[str]:
     """Let the real scheduler build its plugins from the rendered configuration."""
     kubeconfig = folder / "kubeconfig"
     cluster = {"cluster": {"server": "https://127.0.0.1:9"}, "name": "x"}
@@ -180,7 +180,7 @@ def scheduler(tree: Rendered, reader: Find, folder: Path) -> Iterator[str]:
             file.write_text(yaml.safe_dump(stated))
             done = folder / "done.yaml"
             code, said = call(
-                reader("kube-scheduler"),
+                upstream("kube-scheduler"),
                 f"--config={file}",
                 "--secure-port=0",
                 f"--write-config-to={done}",

@@ -168,13 +168,13 @@ def test_check_is_explained(check: checks.Check) -> None:
 def test_a_check_stops_where_nobody_reads_on() -> None:
     asked = 0
 
-    def judge_all(_: object) -> Iterator[checks.Problem]:
+    def complain_everywhere(_: object) -> Iterator[checks.Problem]:
         nonlocal asked
         for asked in range(100_000):
             at = Pointer(f"/pools/0/hosts/{asked}")
             yield checks.Problem(at=at, message=f"host {asked}", hint="correct it")
 
-    found = list(checks.check("x-y")(judge_all).run(resolved()))
+    found = list(checks.check("x-y")(complain_everywhere).run(resolved()))
     assert asked == checks.MOST_SOUGHT
     assert len(found) == checks.MOST_SHOWN + 1
     assert found[-1].message == "and more than 900 more findings with this id"

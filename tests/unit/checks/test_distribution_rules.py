@@ -58,6 +58,6 @@ def test_namespaces_of_agents_are_privileged() -> None:
     assert labels["pod-security.kubernetes.io/enforce"] == "privileged"
 
 
-def test_every_refused_distribution_is_judged() -> None:
+def test_every_refused_distribution_is_checked() -> None:
     known = [Catalog().distribution(name) for name in REFUSED]
     assert all(not row.is_supported for row in known)

@@ -1,4 +1,4 @@
-"""The public keys of package repositories are judged as the play would judge them."""
+"""The public keys of package repositories are checked as the play would check them."""
 
 from __future__ import annotations
 

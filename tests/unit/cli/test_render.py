@@ -199,7 +199,7 @@ def test_wrong_usage(arguments: tuple[str, ...], said: str, root: Path) -> None:
     assert said in answer.err
 
 
-def test_a_spec_outside_is_judged_and_not_rendered(root: Path, tmp_path_factory) -> None:
+def test_a_spec_outside_is_checked_and_not_rendered(root: Path, tmp_path_factory) -> None:
     outside = tmp_path_factory.mktemp("outside") / "lab.yaml"
     outside.write_text((root / SPEC).read_text("utf-8"), "utf-8")
     assert gpugen("validate", outside, cwd=root).code == 0

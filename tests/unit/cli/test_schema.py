@@ -24,13 +24,13 @@ def test_the_committed_schema_is_current() -> None:
 def test_it_is_a_schema_and_the_examples_meet_it() -> None:
     schema = json.loads(gpugen("schema").out)
     jsonschema.Draft202012Validator.check_schema(schema)
-    judge = jsonschema.Draft202012Validator(schema)
+    validator = jsonschema.Draft202012Validator(schema)
     specs = [
         p for p in ROOT.glob("inventories/[!_]*/cluster.yaml") if "extends" not in p.read_text()
     ]
     assert specs
     for spec in specs:
-        assert not list(judge.iter_errors(yaml.safe_load(spec.read_text("utf-8"))))
+        assert not list(validator.iter_errors(yaml.safe_load(spec.read_text("utf-8"))))
 
 
 def test_it_knows_the_options_of_every_component() -> None:
@@ -44,14 +44,14 @@ def test_every_field_has_words_and_an_example_that_holds(field: Field) -> None:
     root = json.loads(gpugen("schema").out)
     schema = field.schema
     assert schema.get("description"), "editors show the description"
-    judge = jsonschema.Draft202012Validator({**schema, "$defs": root["$defs"]})
+    validator = jsonschema.Draft202012Validator({**schema, "$defs": root["$defs"]})
     if field.kind != "mapping":
         assert schema.get("examples"), "a field that is no mapping shows an example"
     for example in (
         *schema.get("examples", ()),
         *([schema["default"]] if "default" in schema else []),
     ):
-        assert not list(judge.iter_errors(example)), example
+        assert not list(validator.iter_errors(example)), example
 
 
 def test_check_alone_has_nothing_to_compare() -> None:

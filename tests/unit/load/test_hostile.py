@@ -36,7 +36,7 @@ ELSEWHERE = {  # ids that need more than one file
 }
 
 
-class Judged(NamedTuple):
+class Outcome(NamedTuple):
     """What load and validate make of a file."""
 
     path: Path
@@ -59,7 +59,7 @@ def content(case: dict[str, Any]) -> bytes:
     return case["text"].encode()
 
 
-def judge(folder: Path, raw: bytes) -> list[Row]:
+def findings_of(folder: Path, raw: bytes) -> list[Row]:
     """Load and validate a spec."""
     path = folder / "inventories" / "lab" / "cluster.yaml"
     path.parent.mkdir(parents=True)
@@ -67,12 +67,12 @@ def judge(folder: Path, raw: bytes) -> list[Row]:
     document, findings = load(path, folder)
     if document is not None:
         _, findings = validated(document.data, Catalog(), findings)
-    return rows([Judged(path, document, findings)])
+    return rows([Outcome(path, document, findings)])
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_corpus(case: dict[str, Any], tmp_path: Path) -> None:
-    found = judge(tmp_path, content(case))
+    found = findings_of(tmp_path, content(case))
     assert [f"{row.line}:{row.column} {row.id}" for row in found[:4]] == case["want"]
     assert len(found) == len(case["want"]) + case.get("more", 0)
     for row in found:

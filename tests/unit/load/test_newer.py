@@ -16,7 +16,7 @@ from gpugen.workspace import Workspace
 from support.specs import changed
 
 
-def judged(pointer: str, value: str) -> list[Finding]:
+def found_at(pointer: str, value: str) -> list[Finding]:
     data = changed({pointer: value})
     return validate(data) or resolve(data, Catalog(), "x")[1]
 
@@ -35,7 +35,7 @@ def judged(pointer: str, value: str) -> list[Finding]:
     ],
 )
 def test_newer_than_known(pointer: str, value: str) -> None:
-    (found,) = judged(pointer, value)
+    (found,) = found_at(pointer, value)
     assert f"newer than any that gpugen {__version__} knows" in found.message
     assert "upgrade gpugen" in found.hint
     assert "did you mean" not in found.hint
@@ -52,7 +52,7 @@ def test_newer_than_known(pointer: str, value: str) -> None:
     ],
 )
 def test_a_slip_is_not_newer(pointer: str, value: str) -> None:
-    (found,) = judged(pointer, value)
+    (found,) = found_at(pointer, value)
     assert "newer" not in found.message
 
 
@@ -88,5 +88,5 @@ def test_a_distribution_that_is_not_rendered_comes_first_and_alone(
     ],
 )
 def test_names_that_drivers_and_clouds_give(model: str, meant: str) -> None:
-    (found,) = judged("/pools/0/gpu/model", model)
+    (found,) = found_at("/pools/0/gpu/model", model)
     assert f"did you mean {meant}" in found.hint or f" {meant}" in found.hint

@@ -1,4 +1,4 @@
-"""The control plane in inventory and plays: a group of its own, judged first, changed last."""
+"""The control plane in inventory and plays: a group of its own, checked first, changed last."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_variables_of_the_scheduler_reach_its_hosts_alone() -> None:
     assert named == {"control_plane"}
 
 
-def test_the_control_plane_is_judged_before_and_changed_after_the_gpu_hosts() -> None:
+def test_the_control_plane_is_checked_before_and_changed_after_the_gpu_hosts() -> None:
     spec = resolved(BOTH)
     plays = site(settings_of(spec), assemble(spec).roles)
     own = "control_plane"
@@ -74,7 +74,7 @@ def test_it_is_verified_and_given_back() -> None:
         assert (task["name"], task["tasks_from"]) == (ROLE, step)
 
 
-def test_hosts_of_the_control_plane_are_judged_like_others() -> None:
+def test_hosts_of_the_control_plane_are_checked_like_others() -> None:
     lines = ["cp-[3:1].lab.example", {"name": "cp-9", "variables": {"ansible_password": "x"}}]
     spec = resolved({"/controlPlane": {"hosts": lines}, "/components": {"scheduler": {}}})
     found = {finding.id: finding.at for check in checks.discover() for finding in check.run(spec)}

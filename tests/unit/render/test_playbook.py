@@ -40,10 +40,10 @@ def steps(found: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return names
 
 
-def test_every_host_is_judged_before_any_is_touched() -> None:
+def test_every_host_is_checked_before_any_is_touched() -> None:
     plays = site(settings_of(resolved()), ROLES)
-    judged = steps(tasks(plays, 0))
-    assert judged == [*((role, "preflight") for role in ROLES), ("gpu_node", "pods")]
+    checked = steps(tasks(plays, 0))
+    assert checked == [*((role, "preflight") for role in ROLES), ("gpu_node", "pods")]
     assert "serial" not in plays[0]
 
 
@@ -149,8 +149,8 @@ def test_the_second_play_only_proves() -> None:
 
 def test_the_third_play_asks_for_a_word_and_goes_backwards() -> None:
     """DRV-23, CTK-21: labels first, so that no agent holds a GPU."""
-    judge, work = remove(settings_of(resolved()), ROLES)
-    assert judge["tasks"][1]["ansible.builtin.assert"]["that"][0].startswith("gpugen_remove")
+    check, work = remove(settings_of(resolved()), ROLES)
+    assert check["tasks"][1]["ansible.builtin.assert"]["that"][0].startswith("gpugen_remove")
     order = steps(work["tasks"])
     assert order[:2] == [("gpu_node", "empty"), ("gpu_node", "absent")]
     assert order[-1] == ("gpu_node", "release")

@@ -18,7 +18,7 @@ from support import ROOT as REPOSITORY
 SCHEMAS = REPOSITORY / "schemas"
 
 
-class Judged(NamedTuple):
+class Outcome(NamedTuple):
     """What the stages made of a spec."""
 
     path: Path
@@ -27,7 +27,7 @@ class Judged(NamedTuple):
 
 
 @pytest.fixture
-def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judged:
+def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     """Give three findings about a spec, found from the folder above it."""
     path = tmp_path / "inventories" / "lab" / "cluster.yaml"
     path.parent.mkdir(parents=True)
@@ -35,7 +35,7 @@ def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judged:
     monkeypatch.chdir(tmp_path)
     document, _ = load(path, tmp_path)
     at = ROOT / "pools" / 0 / "sharing" / "mode"
-    return Judged(
+    return Outcome(
         path,
         document,
         [
@@ -46,8 +46,8 @@ def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judged:
     )
 
 
-def test_text(judged: Judged) -> None:
-    assert render_findings([judged], "text", ending="; nothing written", colour=False) == (
+def test_text(outcome: Outcome) -> None:
+    assert render_findings([outcome], "text", ending="; nothing written", colour=False) == (
         "inventories/lab/cluster.yaml:1:1: warning [name-odd] odd\n"
         "    at   /name\n"
         "    hint rename\n"
@@ -75,16 +75,16 @@ def test_last_line(errors: int, warnings: int, ending: str) -> None:
     assert text.splitlines()[-1] == ending
 
 
-def test_nothing_to_say(judged: Judged) -> None:
-    quiet = judged._replace(findings=[])
+def test_nothing_to_say(outcome: Outcome) -> None:
+    quiet = outcome._replace(findings=[])
     assert render_findings([quiet], "text") == ""
     assert render_findings([quiet], "github") == ""
     assert json.loads(render_findings([quiet], "json"))["findings"] == []
     assert json.loads(render_findings([quiet], "sarif"))["runs"][0]["results"] == []
 
 
-def test_json_keeps_its_schema(judged: Judged) -> None:
-    document = json.loads(render_findings([judged], "json"))
+def test_json_keeps_its_schema(outcome: Outcome) -> None:
+    document = json.loads(render_findings([outcome], "json"))
     schema = json.loads((SCHEMAS / "findings.schema.json").read_text())
     jsonschema.validate(document, schema, jsonschema.Draft202012Validator)
     assert (document["version"], document["errors"], document["warnings"]) == (1, 2, 1)
@@ -106,9 +106,9 @@ def test_json_keeps_its_schema(judged: Judged) -> None:
     )
 
 
-def test_sarif_has_what_the_standard_requires(judged: Judged) -> None:
+def test_sarif_has_what_the_standard_requires(outcome: Outcome) -> None:
     """Source: SARIF 2.1.0, sections 3.13, 3.14, 3.18, 3.19, 3.27, 3.28, 3.29, 3.30."""
-    log = json.loads(render_findings([judged], "sarif"))
+    log = json.loads(render_findings([outcome], "sarif"))
     assert log["version"] == "2.1.0"
     (run,) = log["runs"]
     driver = run["tool"]["driver"]
@@ -128,9 +128,9 @@ def test_sarif_has_what_the_standard_requires(judged: Judged) -> None:
     ]
 
 
-def test_sarif_says_what_a_rule_means(judged: Judged) -> None:
+def test_sarif_says_what_a_rule_means(outcome: Outcome) -> None:
     """Code scanning shows these texts beside a finding."""
-    text = render_findings([judged], "sarif", explained=lambda name: f"{name} is\nwrong.\n\nWhy.")
+    text = render_findings([outcome], "sarif", explained=lambda name: f"{name} is\nwrong.\n\nWhy.")
     rule = next(
         rule
         for rule in json.loads(text)["runs"][0]["tool"]["driver"]["rules"]
@@ -141,8 +141,8 @@ def test_sarif_says_what_a_rule_means(judged: Judged) -> None:
     assert "'gpugen explain sharing-mps'" in rule["help"]["text"]
 
 
-def test_github(judged: Judged) -> None:
-    lines = render_findings([judged], "github").splitlines()
+def test_github(outcome: Outcome) -> None:
+    lines = render_findings([outcome], "github").splitlines()
     assert lines[1] == (
         "::error file=inventories/lab/cluster.yaml,line=4,col=21,title=sharing-mps"
         "::pool 'a100' combines%0Ahint: use time-slicing"
@@ -202,26 +202,26 @@ def _data_colons(payload: str) -> int:
     return 2 * payload.count("::")
 
 
-def test_findings_are_sorted_and_listed_once(judged: Judged) -> None:
-    twice = rows([judged, judged])
+def test_findings_are_sorted_and_listed_once(outcome: Outcome) -> None:
+    twice = rows([outcome, outcome])
     assert len(twice) == 3
     assert twice == sorted(twice)
 
 
-def test_paths_outside_of_the_current_folder_stay(judged: Judged, tmp_path: Path) -> None:
+def test_paths_outside_of_the_current_folder_stay(outcome: Outcome, tmp_path: Path) -> None:
     elsewhere = Finding("spec-odd", "m", "h", location=Location("/etc/x.yaml", 1, 1))
     inside = Finding("spec-odd", "m", "h", location=Location(f"{tmp_path}/a/x.yaml", 1, 1))
     assert [row.path for row in rows([], [elsewhere, inside])] == ["/etc/x.yaml", "a/x.yaml"]
 
 
-def test_a_finding_without_any_place(judged: Judged) -> None:
-    bare = judged._replace(document=None, findings=[Finding("spec-odd", "m", "h")])
+def test_a_finding_without_any_place(outcome: Outcome) -> None:
+    bare = outcome._replace(document=None, findings=[Finding("spec-odd", "m", "h")])
     (row,) = rows([bare])
     assert (row.path, row.line, row.column) == ("inventories/lab/cluster.yaml", 1, 1)
 
 
-def test_people_see_a_hundred_findings_of_a_file_and_machines_all(judged: Judged) -> None:
-    many = judged._replace(
+def test_people_see_a_hundred_findings_of_a_file_and_machines_all(outcome: Outcome) -> None:
+    many = outcome._replace(
         findings=[Finding("x-y", f"{n:03d}", "h", Pointer("/name")) for n in range(130)]
     )
     text = render_findings([many], "text", colour=False)
@@ -260,11 +260,11 @@ def test_colour(
     assert wants_colour(is_terminal) is is_wanted
 
 
-def test_coloured_text_says_the_same(judged: Judged) -> None:
-    coloured = render_findings([judged], "text", colour=True)
+def test_coloured_text_says_the_same(outcome: Outcome) -> None:
+    coloured = render_findings([outcome], "text", colour=True)
     assert "\x1b[" in coloured
     plain: Any = re.sub("\x1b\\[[0-9;]*m", "", coloured)
-    assert plain == render_findings([judged], "text", colour=False)
+    assert plain == render_findings([outcome], "text", colour=False)
 
 
 def test_printable_keeps_what_can_be_read() -> None:

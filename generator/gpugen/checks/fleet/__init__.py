@@ -41,7 +41,7 @@ WHY = {
 WARNINGS = frozenset({"fleet-same-context"})
 
 
-class Judged(Protocol):
+class Resolved(Protocol):
     """One spec file after load and resolve."""
 
     @property
@@ -57,14 +57,14 @@ class Judged(Protocol):
         """The spec, if its names are known."""
 
 
-def compare(judged: Sequence[Judged], root: Path) -> Iterator[tuple[int, Finding]]:
-    """Yield what clusters share and must not, with the number of the outcome that it concerns.
+def compare(specs: Sequence[Resolved], root: Path) -> Iterator[tuple[int, Finding]]:
+    """Yield what clusters share and must not, with the number of the spec that it concerns.
 
     Specs that could not be read are left out. The finding's place is in the later of two clusters.
     """
     members = [
         Member(number, one.spec, one.document, root)
-        for number, one in enumerate(judged)
+        for number, one in enumerate(specs)
         if one.spec is not None and one.document is not None
     ]
     if len(members) < 2:

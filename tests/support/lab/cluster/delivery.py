@@ -55,14 +55,14 @@ class Delivery:
         for wave in dict.fromkeys(item.wave for item in items):
             batch = [item for item in items if item.wave == wave]
             self.prepare(item.object for item in batch)
-            is_judged_anew = any(self._changes_policies(item) for item in batch)
+            policies_change = any(self._changes_policies(item) for item in batch)
             for item in batch:
                 result[item.path] = self.api.apply(item.object, item.text)
                 self.applied[item.identity] = item
             self.wait_for_definitions(
                 item.object for item in batch if item.object["kind"] == "CustomResourceDefinition"
             )
-            if is_judged_anew:
+            if policies_change:
                 self._wait_for_policies()
         return result
 
@@ -102,7 +102,7 @@ class Delivery:
         return is_new and item.object["kind"] in (POLICY, BINDING)
 
     def _wait_for_policies(self) -> None:
-        """Wait until the server judges by the policies that it has now.
+        """Wait until the server checks by the policies that it has now.
 
         It reads them anew with a delay, all in the order in which they came: a later one that
         answers says that the earlier ones do. Argo CD lets two seconds pass between waves for this.
@@ -150,13 +150,13 @@ class Delivery:
                 )
 
     def _definition(self, version: str, kind: str) -> Object:
-        """Return upstream's CRD. Raises LookupError: no reader brings one."""
+        """Return upstream's CRD. Raises LookupError: no upstream program brings one."""
         group = version.rpartition("/")[0]
         for path in (path for name in CRD_SETS for path in self._crds(name)):
             text = path.read_text(encoding="utf-8")
             if f"kind: {kind}\n" in text and f"group: {group}\n" in text:
                 return definition_of(text)
-        raise LookupError(f"no reader brings the CRD of {kind} in {version}")
+        raise LookupError(f"no upstream program brings the CRD of {kind} in {version}")
 
     def _foreign_namespace(self, name: str) -> None:
         if name in self._namespaces:

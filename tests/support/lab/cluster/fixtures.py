@@ -27,15 +27,15 @@ Simulate = Callable[..., list[Object]]
 
 
 @pytest.fixture(scope="session")
-def plane(reader: Find, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+def plane(upstream: Find, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     """Return a running API server without controllers, nodes, or CRDs."""
-    with running(tmp_path_factory.mktemp("plane"), reader) as found:
+    with running(tmp_path_factory.mktemp("plane"), upstream) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
 def spaces() -> None:
-    """Skip where this machine allows no namespaces; fail where readers are required."""
+    """Skip where this machine allows no namespaces; fail where upstream programs are required."""
     if refusal := space_refusal():
         message = f"programs cannot run as in their pods here: {refusal}"
         missing(message)

@@ -49,7 +49,7 @@ FILES = {
     "etc/dpkg/dpkg.cfg.d/lab": "force-unsafe-io\n",
 }
 CONTAINERD_SUITES = {"1.6": "bookworm", "1.7": "trixie", "2": "forky"}  # forky moves on
-DOCKER_SUITE = "trixie"  # the first whose dockerd judges its file without running
+DOCKER_SUITE = "trixie"  # the first whose dockerd checks its file without running
 TIME = 900  # seconds that a slow mirror may take
 
 

@@ -61,15 +61,15 @@ def program(folder: Path) -> Path:
 
 
 def layer(
-    folder: Path, readers: dict[str, Path], mock: Path, smi: Path, containerd: Path | None
+    folder: Path, programs: dict[str, Path], mock: Path, smi: Path, containerd: Path | None
 ) -> Path:
     """Make a tree with the programs, to be laid over the base tree.
 
-    readers: by name. mock: the library. containerd: a folder with another version's programs.
+    programs: by name. mock: the library. containerd: a folder with another version's programs.
     """
     if containerd is not None:
         shutil.copytree(containerd, folder)
-    places = {f"usr/local/libexec/{name}": path for name, path in readers.items()}
+    places = {f"usr/local/libexec/{name}": path for name, path in programs.items()}
     places["usr/bin/nvidia-smi"] = smi
     places[f"{LIBRARIES}/{mock.name}"] = mock
     places[CUDA[1:]] = mock  # by which the toolkit finds the driver's files

@@ -1,7 +1,7 @@
 """Machines with other runtimes than Debian's containerd: docker, CRI-O, and those of distributions.
 
-Daemons are stand-ins: real ones need cgroups and networks of their own. What judges files is real:
-dockerd of Debian, and CRI-O's reader.
+Daemons are stand-ins: real ones need cgroups and networks of their own. What checks files is real:
+dockerd of Debian, and CRI-O itself.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def docker(dockerd: Path) -> Machine:
 def crio(program: Path, toolkit: Path, folder: Path) -> Machine:
     """Return a machine with CRI-O.
 
-    program: its reader. toolkit: the real nvidia-ctk. folder: new, for a copy of both.
+    program: CRI-O. toolkit: the real nvidia-ctk. folder: new, for a copy of both.
     """
     for source, place in ((program, "usr/bin/crio"), (toolkit, "usr/local/libexec/nvidia-ctk")):
         (folder / place).parent.mkdir(parents=True)

@@ -69,6 +69,6 @@ class Scene:
 
 
 @pytest.fixture(scope="session")
-def programs(reader: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(upstream: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a tree with the programs of a control plane, made once."""
-    return control_plane.layer(reader, tmp_path_factory.mktemp("programs"))
+    return control_plane.layer(upstream, tmp_path_factory.mktemp("programs"))

@@ -69,7 +69,7 @@ def holding(spec: ClusterSpec, options: Guardrails) -> frozenset[str]:
 
 
 def _resources(pool: NodePool, others: frozenset[str]) -> list[ResourcePrediction]:
-    """Return what is judged; what something else advertises too is not."""
+    """Return what is checked; what something else advertises too is not."""
     return [r for r in pool.prediction.resources if r.name not in others]
 
 
