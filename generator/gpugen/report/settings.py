@@ -32,6 +32,7 @@ WHY = {
     " put off comes back by itself.",
 }
 WARNINGS = frozenset({"settings-expired"})
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _CLAUSE = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*([0-9]+(?:\.[0-9]+)*)\s*")
 
 
@@ -73,8 +74,8 @@ def read(root: Path, known: Mapping[str, Severity], today: date | None = None) -
         what = f"{FILE} is a link, and links are not followed"
         return Settings({}, [Finding("settings-link", what, "put the file there", location=place)])
     source = Source(path, read_bytes(path))
-    if source.findings:
-        return Settings({}, source.findings)
+    if unreadable := _unreadable(source):
+        return Settings({}, unreadable)
     _refuse_other_gpugen(source.data.get("requires"))
     reader = _Reader(source, known, today or date.today())
     return Settings(reader.entries(), reader.findings)
@@ -85,6 +86,17 @@ def schema() -> dict[str, Any]:
     """Read the schema of gpugen.yaml."""
     content: dict[str, Any] = json.loads((assets.schemas() / "repository.schema.json").read_bytes())
     return content
+
+
+def _unreadable(source: Source) -> list[Finding]:
+    """Return why a file cannot be read; a day under ``until`` is one day, date or text."""
+    rows = source.data.get("findings") if source.findings else ()
+    days = [
+        locate(source, ("findings", number, "until"), key=False)
+        for number, row in enumerate(rows if isinstance(rows, list) else ())
+        if isinstance(row, dict) and _DAY.fullmatch(str(row.get("until")))
+    ]
+    return [finding for finding in source.findings if finding.location not in days]
 
 
 def _refuse_other_gpugen(requires: object) -> None:
@@ -175,7 +187,7 @@ class _Reader:
         try:
             last = date.fromisoformat(until)
         except ValueError:
-            self._note("settings-value", f"{until!r} is no day", 'write it as "2027-06-30"', at)
+            self._note("settings-value", f"{until!r} is no day", 'write it as 2027-06-30', at)
             return True
         if last >= self._today:
             return False

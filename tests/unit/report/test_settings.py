@@ -47,9 +47,12 @@ def test_warnings_are_lowered_and_raised_and_errors_stay(tmp_path: Path) -> None
     assert read(tmp_path, row("b-warning")).applied(found) == found
 
 
+@pytest.mark.parametrize("quote", ["", '"'])
 @pytest.mark.parametrize(("until", "counts"), [("2027-06-30", True), ("2027-06-29", False)])
-def test_an_entry_counts_until_the_end_of_its_day(tmp_path: Path, until: str, counts: bool) -> None:
-    found = read(tmp_path, row(until=f'"{until}"'))
+def test_an_entry_counts_until_the_end_of_its_day(
+    tmp_path: Path, until: str, counts: bool, quote: str
+) -> None:
+    found = read(tmp_path, row(until=f"{quote}{until}{quote}"))
     assert bool(found.entries) is counts
     assert [f.id for f in found.findings] == ([] if counts else ["settings-expired"])
     assert all(f.severity is Severity.WARNING for f in found.findings)
@@ -62,8 +65,9 @@ WRONG: dict[str, tuple[str, str]] = {
     "empty reason": (row(reason='" "'), "3:53 settings-value"),
     "severity": (row(severity="ignore"), "3:38 settings-value"),
     "switch": (row(severity="off"), "3:38 spec-ambiguous-scalar"),
-    "unquoted day": (row(until="2027-06-30"), "3:77 spec-ambiguous-scalar"),
-    "no day": (row(until='"2027-02-30"'), "3:77 settings-value"),
+    "no day": (row(until="2027-02-30"), "3:77 settings-value"),
+    "a day elsewhere": (row(reason="2027-06-30"), "3:53 spec-ambiguous-scalar"),
+    "a fraction": (row(until="2027.5"), "3:77 spec-bare-float"),
     "unknown finding": (row("a-warnin"), "3:17 settings-unknown-finding"),
     "error lowered": (row("an-error"), "3:37 settings-error-lowered"),
     "error restated": (row("an-error", "error"), "3:37 settings-error-lowered"),
