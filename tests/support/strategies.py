@@ -11,7 +11,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from gpugen.gpu import mig
 from gpugen.gpu.devices import count_devices
 from gpugen.model.finding import ROOT
-from gpugen.resolve.translation import mig as translated_mig
+from gpugen.resolve.pool import mig_of
 from support.rich import catalog, rendered
 
 SYSTEMS = ["ubuntu-24.04", "ubuntu-22.04", "debian-12", "debian-13", "ubuntu-26.04"]
@@ -162,7 +162,7 @@ def pools(draw: DrawFn, index: int, name: str, distribution: str) -> dict[str, A
     modes = ["none", "time-slicing", *(["mps"] if is_mps else [])]
     mode = draw(st.sampled_from(modes))
     if mode != "none":
-        stated = translated_mig(pool.get("mig"), count, ROOT, None)
+        stated = mig_of(pool.get("mig"), count, ROOT, None)
         offered = sorted(count_devices(count, stated))
         shared = draw(st.lists(st.sampled_from(offered), min_size=1, unique=True))
         most = 16 if mode == "mps" else 100

@@ -187,7 +187,7 @@ class _Reader:
         try:
             last = date.fromisoformat(until)
         except ValueError:
-            self._note("settings-value", f"{until!r} is no day", 'write it as 2027-06-30', at)
+            self._note("settings-value", f"{until!r} is no day", "write it as 2027-06-30", at)
             return True
         if last >= self._today:
             return False
