@@ -18,7 +18,7 @@ import pytest
 
 from support import ROOT
 from support.lab.nodes import base, workshop
-from support.lab.nodes.fixtures import lacking, missing
+from support.lab.nodes.fixtures import missing, unmet
 
 pytestmark = [
     pytest.mark.hosts,
@@ -62,8 +62,8 @@ class Build:
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Install the driver without headers, then the headers, and look each time."""
-    if wanting := lacking():
-        missing(wanting)
+    if needs := unmet():
+        missing(needs)
     try:
         workshop.tree()
     except base.UnavailableError as problem:

@@ -1,4 +1,4 @@
-"""The link to a host is cut in the middle of its transaction, which goes on by itself (DRV-22).
+"""The link to a host breaks in the middle of its transaction, which goes on by itself (DRV-22).
 
 And the program that runs it, asked alone: what another begins, what is left, a full disk.
 """
@@ -24,7 +24,7 @@ from support.lab.nodes.room import Room
 pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
 
 ROLE = ROOT / "roles" / "gpu_prerequisites" / "files"
-CUT, BEHIND, BARE = "cut", "behind", "bare"
+TORN, BEHIND, BARE = "torn", "behind", "bare"
 OLD, NEW = "580.105.08", "580.142"
 INSTALL = "nvidia_driver : Install the whole set in one transaction (DRV-02, DRV-07, DRV-22)"
 SLOW = "/etc/dpkg/dpkg.cfg.d/slow"
@@ -40,11 +40,11 @@ class Story:
 
     def __init__(self, room: Room, checkout: Checkout) -> None:
         self.room, self.checkout = room, checkout
-        self.hosts = room.boot(dict.fromkeys((CUT, BEHIND, BARE), Machine()))
+        self.hosts = room.boot(dict.fromkeys((TORN, BEHIND, BARE), Machine()))
 
     def render(self, driver: str) -> None:
         """Ask for a driver."""
-        nodes = [self.hosts[name] for name in (CUT, BEHIND)]
+        nodes = [self.hosts[name] for name in (TORN, BEHIND)]
         self.checkout.render(spec(self.room, nodes, driver=driver))
 
     def play(self, *arguments: str) -> Run:
@@ -62,8 +62,8 @@ class Story:
 
     @property
     def node(self) -> Node:
-        """The host whose link is cut."""
-        return self.hosts[CUT]
+        """The host whose link breaks."""
+        return self.hosts[TORN]
 
     def is_there(self, path: str) -> bool:
         """Tell whether the host has a file."""
@@ -76,7 +76,7 @@ class Story:
         return self.play()
 
     @cached_property
-    def cut(self) -> tuple[Run, str, dict[str, str]]:
+    def torn(self) -> tuple[Run, str, dict[str, str]]:
         """The link dies while dpkg works; what the unit was then, and its folder's rights."""
         assert self.installed.code == 0, self.installed.output
         waits = f"pre-invoke=touch {BEGUN}; while test -e {HOLD}; do sleep 1; done"
@@ -96,7 +96,7 @@ class Story:
     @cached_property
     def continued(self) -> tuple[Run, list[Run]]:
         """The link is back while the transaction still runs; it ends, and the next run finds it."""
-        assert self.cut
+        assert self.torn
         self.node.sh("ip link set host0 up")
         runs: list[Run] = []
         thread = threading.Thread(target=lambda: runs.append(self.play()))
@@ -198,15 +198,15 @@ def test_a_full_disk_and_a_unit_of_somebody_else_begin_nothing(story: Story) -> 
 
 
 def test_a_dead_link_ends_the_run_and_nobody_behind_is_touched(story: Story) -> None:
-    run, _, _ = story.cut
+    run, _, _ = story.torn
     assert run.code & UNREACHABLE, run.output
-    assert f"{CUT}.{DOMAIN}" in run.output.partition("UNREACHABLE!")[0].splitlines()[-1]
+    assert f"{TORN}.{DOMAIN}" in run.output.partition("UNREACHABLE!")[0].splitlines()[-1]
     assert INSTALL not in run[BEHIND].changed
     assert OLD in story.hosts[BEHIND].versions()["nvidia-open"]
 
 
 def test_the_transaction_outlives_the_link_for_root_alone(story: Story) -> None:
-    _, state, modes = story.cut
+    _, state, modes = story.torn
     assert state == "active"
     assert modes == {
         **dict.fromkeys(("", "/job"), "700 root"),
@@ -219,14 +219,14 @@ def test_the_next_run_waits_for_its_end_tells_it_and_goes_on(story: Story) -> No
     assert run.code == 0, run.output
     assert "an earlier run lost this host while it ran apt-get" in run.output
     assert "it succeeded" in run.output
-    assert INSTALL not in run[CUT].changed
+    assert INSTALL not in run[TORN].changed
     assert INSTALL in run[BEHIND].changed
-    for name in (CUT, BEHIND):
+    for name in (TORN, BEHIND):
         assert NEW in story.hosts[name].versions()["nvidia-open"]
 
 
 def test_a_run_after_that_changes_nothing(story: Story) -> None:
     _, (again,) = story.continued
     assert again.code == 0, again.output
-    assert (again[CUT].changed, again[BEHIND].changed) == ((), ())
+    assert (again[TORN].changed, again[BEHIND].changed) == ((), ())
     assert story.node.run("ls", FOLDER, status=None) == ""

@@ -1,4 +1,4 @@
-"""The MIG boot service on a booted host: the real mig-parted cuts GPUs that a mock of NVML plays.
+"""The MIG boot service on a booted host: mig-parted itself on GPUs that a mock of NVML plays.
 
 Each step is run once and keeps what it saw; a test asks for its step, which asks for those before.
 """
@@ -24,7 +24,7 @@ from support.lab.nodes.room import Room
 pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
 
 MODEL, GPUS = "a100-sxm4-40gb", 4
-NAME = "cut"
+NAME = "mig"
 ALLOWED = {**ALL_AT_ONCE, **REBOOT}
 SMALL = [{"gpus": "all", "profiles": {"1g.5gb": 7}}]
 BROAD = [{"gpus": [0, 1, 2], "profiles": {"3g.20gb": 2}}, {"gpus": [3], "profiles": {"7g.40gb": 1}}]
@@ -108,7 +108,7 @@ class Story:
 
     @cached_property
     def first(self) -> tuple[Run, str]:
-        """Installed and cut; the name of the layout."""
+        """Installed and partitioned; the name of the layout."""
         assert self.shown.code == 0, self.shown.output
         run = self.host.play()
         assert run.code == 0, run.output
@@ -170,7 +170,7 @@ def story(host: Host) -> Story:
     return Story(host)
 
 
-def test_check_mode_on_a_fresh_host_shows_the_cut_and_makes_none(story: Story) -> None:
+def test_check_mode_on_a_fresh_host_shows_the_layout_and_makes_none(story: Story) -> None:
     """GEN-05."""
     run = story.shown
     assert run.code == 0, run.output
@@ -179,7 +179,7 @@ def test_check_mode_on_a_fresh_host_shows_the_cut_and_makes_none(story: Story) -
     assert "nvidia-mig-manager" not in story.host.node.versions()
 
 
-def test_the_layout_is_cut_and_kept_for_the_next_boot(story: Story, host: Host) -> None:
+def test_the_layout_is_applied_and_kept_for_the_next_boot(story: Story, host: Host) -> None:
     """MIG-02, MIG-03, MIG-04: a file of our own, selected in the form that the hook writes."""
     _, name = story.first
     assert host.instances() == [{"1g.5gb": 7}] * GPUS
@@ -195,7 +195,7 @@ def test_the_layout_is_cut_and_kept_for_the_next_boot(story: Story, host: Host) 
 
 
 def test_containers_are_told_of_the_instances(story: Story, host: Host) -> None:
-    """MIG-07: CDI is described anew after the cut, and no mark of unfinished work stays."""
+    """MIG-07: CDI is described anew after the layout, and no mark of unfinished work stays."""
     assert story.first
     ages = "stat --format=%.Y /var/run/cdi/nvidia.yaml /run/lab-mig/gpus"
     cdi, gpus = map(float, host.node.sh(ages).split())
@@ -212,7 +212,7 @@ def test_a_second_run_asserts_and_does_nothing(story: Story) -> None:
     assert runs <= 4, run[NAME].modules
 
 
-def test_the_boot_service_cuts_again_before_any_kubelet(story: Story, host: Host) -> None:
+def test_the_boot_service_applies_it_again_before_any_kubelet(story: Story, host: Host) -> None:
     """MIG-03, MIG-10: instances do not survive a reboot, the choice does."""
     assert story.rebooted == [{"1g.5gb": 7}] * GPUS
     before = host.unit("nvidia-mig-manager.service", "Before").split()
@@ -222,7 +222,7 @@ def test_the_boot_service_cuts_again_before_any_kubelet(story: Story, host: Host
     assert run[NAME].changed == ()
 
 
-def test_busy_gpus_are_not_cut_and_idle_ones_are_cut_again(story: Story, host: Host) -> None:
+def test_busy_gpus_keep_their_layout_and_idle_ones_get_it_again(story: Story, host: Host) -> None:
     """MIG-06."""
     _, name = story.second
     assert host.instances() == [*[{"3g.20gb": 2}] * 3, {"7g.40gb": 1}]
@@ -348,7 +348,7 @@ def test_newer_boards_have_the_minimal_hooks(story: Story, host: Host) -> None:
 
 
 def test_a_killed_run_is_finished_by_the_next(story: Story, host: Host) -> None:
-    """MIG-07, GEN-10: the mark of a cut that nobody was told of."""
+    """MIG-07, GEN-10: the mark of a layout that nobody was told of."""
     assert story.second
     host.render(BROAD)
     assert host.play().code == 0

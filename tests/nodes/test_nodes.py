@@ -40,7 +40,7 @@ REGISTRATION = "/etc/rancher/k3s/config.yaml.d/90-gpugen.yaml"
 GATES = "apiVersion: kubelet.config.k8s.io/v1beta1\nfeatureGates:\n  DevicePlugins: true\n"
 
 
-def cut(profile: str, count: int) -> dict[str, Any]:
+def layout(profile: str, count: int) -> dict[str, Any]:
     """Return a layout of the pool: one profile on all of its GPUs."""
     return {"strategy": "mixed", "layout": [{"gpus": "all", "profiles": {profile: count}}]}
 
@@ -119,17 +119,17 @@ class Site:
         return self.play()
 
     @cached_property
-    def first_cut(self) -> Run:
-        """A layout for GPUs that are in use, without a word that the node may be emptied."""
+    def first_layout(self) -> Run:
+        """A layout for GPUs that are in use, unconfirmed."""
         assert self.short
         self.members.advertise(NODE, gpu="4")
-        self.render(mig=cut("1g.5gb", 7))
+        self.render(mig=layout("1g.5gb", 7))
         return self.play()
 
     @cached_property
     def bare(self) -> Run:
         """With the word, but a pod without a controller runs there."""
-        assert self.first_cut
+        assert self.first_layout
         pod = {
             "metadata": {"name": "bare"},
             "spec": {
@@ -166,7 +166,7 @@ class Site:
         return self.play(**REBOOT)
 
     @cached_property
-    def recut(self) -> tuple[Run, list[str]]:
+    def relaid(self) -> tuple[Run, list[str]]:
         """The manager knows it; and which steps of its the manager saw."""
         assert self.unknown
         folder = self.checkout.plays / "inventory" / "group_vars"
@@ -181,8 +181,8 @@ class Site:
 
     @cached_property
     def whole(self) -> Run:
-        """The spec names no layout any more, but the GPUs are still cut."""
-        assert self.recut
+        """The spec names no layout any more, but the GPUs still have instances."""
+        assert self.relaid
         self.render()
         return self.play(**REBOOT)
 
@@ -206,7 +206,7 @@ class Site:
 
 
 class Manager:
-    """Plays the MIG manager: sees a layout without a result, cuts, reports."""
+    """Plays the MIG manager: sees a layout without a result, applies it, reports."""
 
     def __init__(self, members: Members) -> None:
         self.members = members
@@ -339,9 +339,9 @@ def test_the_play_waits_for_what_the_spec_predicts(site: Site) -> None:
     assert "KUB-03: the node advertises nvidia.com/gpu 3, expected 4" in message
 
 
-def test_gpus_in_use_are_not_cut_without_a_word(site: Site) -> None:
+def test_gpus_in_use_are_not_partitioned_unconfirmed(site: Site) -> None:
     """DRV-15, MIG-06."""
-    run = site.first_cut
+    run = site.first_layout
     assert (run.code, run[NODE].changed) == (2, ())
     (message,) = run[NODE].messages
     assert "MIG layout none -> train-" in message
@@ -373,9 +373,9 @@ def test_a_layout_that_the_manager_does_not_know_is_not_named(site: Site) -> Non
     assert "daemonset/mig-manager-train does not know the layout" in message
 
 
-def test_an_interrupted_run_continues_cuts_and_releases(site: Site) -> None:
+def test_an_interrupted_run_continues_applies_and_releases(site: Site) -> None:
     """MIG-06, KUB-03: the layout is named on the empty node, the result is awaited."""
-    run, seen = site.recut
+    run, seen = site.relaid
     assert run.code == 0, run.output
     name, holder = seen
     assert (name.startswith("train-"), holder) == (True, "gpugen")
@@ -384,12 +384,12 @@ def test_an_interrupted_run_continues_cuts_and_releases(site: Site) -> None:
     assert set(site.members.running()) == {SPARE}
 
 
-def test_gpus_that_would_stay_cut_are_not_forgotten(site: Site) -> None:
+def test_gpus_that_would_keep_instances_are_not_forgotten(site: Site) -> None:
     """MIG-06."""
     run = site.whole
     assert (run.code, run[NODE].changed) == (2, ())
     (message,) = run[NODE].messages
-    assert "its GPUs would stay cut" in message
+    assert "its GPUs would keep the instances" in message
 
 
 def test_where_the_agent_reads_drop_ins_a_node_registers_with_its_pool(site: Site) -> None:

@@ -91,7 +91,7 @@ class RollOut:
 
     @cached_property
     def held_back(self) -> Run:
-        """Another driver, without a word that nodes may be emptied."""
+        """Another driver, unconfirmed."""
         assert self.installed
         self.render(NEW, {"serial": [1, 2, 3]})
         return self.play("--limit", f"{FIRST}.{DOMAIN}")

@@ -24,7 +24,7 @@ from support.lab.nodes.room import Room
 pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
 
 DEBIAN, NINE = "debian", "nine"
-ONLY_THERE = "1.18.2"  # a toolkit that the driver's repository lacks
+ONLY_THERE = "1.18.2"  # a toolkit that the driver's repository does not have
 ROLES = ("--tags", "gpu_prerequisites,nvidia_container_toolkit,preflight")
 ALLOWED = {**ALL_AT_ONCE, **REBOOT}
 FILES = {

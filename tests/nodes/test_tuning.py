@@ -94,7 +94,7 @@ class Story:
         return self.checkout.play("--tags", ROLE, "--diff", *arguments, extra=own)
 
     def gpus(self) -> dict[str, str]:
-        """Return what the boards are set to."""
+        """Return what the GPUs are set to."""
         words = ("power", "clock", "mode", "ecc")
         return {word: self.node.run("cat", f"/run/lab-gpus/{word}").strip() for word in words}
 
@@ -211,7 +211,7 @@ def test_every_setting_holds_after_one_reboot(story: Story) -> None:
     assert story.acs() == b"\0\0"
     assert story.kernel("sys/vm/nr_hugepages") == "8"
     assert story.kernel("sys/kernel/numa_balancing") == "0"
-    # The unit's own word: this machine may lack the right to lift limits of a process.
+    # The unit's own word: this machine may have no right to lift limits of a process.
     wanted = ["LimitMEMLOCK", "LimitNOFILE"]
     shown = story.node.run("systemctl", "show", f"--property={','.join(wanted)}", "containerd")
     assert shown.split() == ["LimitNOFILE=524288", "LimitMEMLOCK=infinity"]
@@ -244,7 +244,7 @@ def test_what_left_the_spec_is_taken_back(story: Story) -> None:
         "power": "400.00",
         "clock": "1000",
         "mode": "Default",
-        "ecc": "Disabled",  # of the board itself; left as it is
+        "ecc": "Disabled",  # of the GPU itself; left as it is
     }
     words = story.kernel("cmdline").split()
     assert "hugepages=4" in words

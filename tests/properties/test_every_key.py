@@ -143,7 +143,7 @@ CONTEXTS: dict[str, dict[str, Any]] = {  # where some keys have nothing to act u
         "/components/dcgm-exporter": False,
         "/components/node-feature-discovery": {"mode": "existing"},
     },
-    "all-cut-by-hosts": {"/kubernetes/distribution": "k3s", "/pools": [RICH["pools"][0]]},
+    "all-mig-by-hosts": {"/kubernetes/distribution": "k3s", "/pools": [RICH["pools"][0]]},
     "all-clients": {"/pools": [RICH["pools"][2]], "/deviceListStrategy": "cdi-cri"},
     "whole": {"/pools": [RICH["pools"][3]], "/access": {}},
 }

@@ -70,7 +70,7 @@ def questions(draw: st.DrawFn) -> tuple[MigGeometry, dict[str, int]]:
 
 @st.composite
 def odd_geometries(draw: st.DrawFn) -> MigGeometry:
-    """Boards that nobody builds, on which sums and placements disagree."""
+    """GPUs that nobody builds, on which sums and placements disagree."""
     units = draw(st.integers(2, 7))
     profiles = {}
     for index in range(draw(st.integers(1, 3))):
@@ -113,7 +113,7 @@ def test_fit_agrees_with_filling_from_left_to_right(
 
 @settings(max_examples=60)
 @given(odd_geometries(), st.data())
-def test_fit_is_exact_on_boards_where_sums_mislead(
+def test_fit_is_exact_on_gpus_where_sums_mislead(
     geometry: MigGeometry, data: st.DataObject
 ) -> None:
     possible = everything(geometry)

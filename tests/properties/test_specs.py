@@ -63,11 +63,11 @@ def test_every_object_of_a_valid_spec_is_one_of_the_api(data: dict[str, Any]) ->
         assert not difference(placed.object), placed.object["metadata"]["name"]
 
 
-@pytest.mark.parametrize("board", catalog().gpu_ids())
-def test_every_board_alone_can_be_used(board: str) -> None:
-    assert hosts_of(board), f"no system and driver is accepted for {board}"
-    pool = {"name": "p", "gpu": {"model": board, "count": 1}, "hosts": ["a.example"]}
-    tree, _ = rendered(spec([{**pool, "host": hosts_of(board)[0]}]))
+@pytest.mark.parametrize("model", catalog().gpu_ids())
+def test_every_board_alone_can_be_used(model: str) -> None:
+    assert hosts_of(model), f"no system and driver is accepted for {model}"
+    pool = {"name": "p", "gpu": {"model": model, "count": 1}, "hosts": ["a.example"]}
+    tree, _ = rendered(spec([{**pool, "host": hosts_of(model)[0]}]))
     assert tree is not None
 
 

@@ -55,5 +55,5 @@ def test_a_host_without_a_scheduler_is_told_so(program: dict[str, Any], tmp_path
     """DIST-10: neither is there a kubeconfig."""
     ask = {"unit": "", "in_process": "k3s", "file": "/none", "own": "", "others": [], "wait": 0}
     found = program["main"]({**ask, "kubeconfig": str(tmp_path / "none"), "kubectl": ["false"]})
-    assert found["lacks"] == "no main kube-scheduler runs"
+    assert found["missing"] == "no main kube-scheduler runs"
     assert found["has_kubeconfig"] is False

@@ -20,7 +20,7 @@ MIRROR = """\
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command line gave back."""
+    """What a command line answered."""
 
     code: int
     out: str

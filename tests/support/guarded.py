@@ -40,7 +40,7 @@ CLUSTERS: dict[str, dict[str, Any]] = {
             HGX,
             _pool("t4", "t4", 2, taints=[TEAM_TAINT], labels={"lab.example/tier": "batch"}),
             _pool(
-                "cut",
+                "mig",
                 "a100-sxm4-40gb",
                 4,
                 mig={"strategy": "mixed", "layout": LAYOUT},

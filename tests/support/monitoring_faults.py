@@ -25,7 +25,7 @@ def _slices(resource: str, replicas: int) -> dict[str, Any]:
 
 POOLS = {
     "plain": _pool("plain", "a100-sxm4-40gb", 2),
-    "board": _pool("board", "h100-sxm5-80gb", 8),
+    "hgx": _pool("hgx", "h100-sxm5-80gb", 8),
     "rack": _pool("rack", "b200", 2),
     "old": _pool("old", "p100-pcie-16gb", 2),
     "mig": _pool("mig", "a100-sxm4-40gb", 2, mig=MIXED),
@@ -88,7 +88,7 @@ def _a_day_before(series: list[Series], node: str) -> list[Series]:
 
 
 def _name_not_allowed(series: list[Series], node: str) -> list[Series]:
-    """An allow-list of kube-state-metrics from before the name was read; the cut fails."""
+    """An allow-list of kube-state-metrics from before the name was read; the truncation fails."""
     name, state = "label_nvidia_com_mig_config", "label_nvidia_com_mig_config_state"
     found = [s for s in series if s.has("kube_node_labels", node=node)]
     rest = [s for s in series if s not in found]
@@ -112,7 +112,7 @@ def xid(number: int) -> Change:
     return apply
 
 
-def _board_gone(series: list[Series], node: str) -> list[Series]:
+def _gpu_gone(series: list[Series], node: str) -> list[Series]:
     return [s for s in series if s.labels.get("node") != node or s.labels.get("gpu") != "0"]
 
 
@@ -136,7 +136,7 @@ ANY = (
     _reading("DEV_ECC_DBE_VOL_TOTAL", GROWS, "GpuDoubleBitEcc"),
     _reading("DEV_ECC_SBE_VOL_TOTAL", GROWS),
     _reading("DEV_FB_USED", f"900000{FOREVER}", "GpuMemoryNearlyFull"),
-    Fault("a board is gone", _board_gone, ("GpuMissing",)),
+    Fault("a GPU is gone", _gpu_gone, ("GpuMissing",)),
 )
 AMPERE = (
     _reading("DEV_ROW_REMAP_FAILURE", f"1{FOREVER}", "GpuRowRemapFailure"),
@@ -210,7 +210,7 @@ STATE = (
 )
 FAULTS = {
     "plain": (*ANY, *AMPERE, *BEFORE_ADA, *IDLE_GPU, *NVLINK, *STATE),
-    "board": (*AMPERE, *ADA, *FABRIC),
+    "hgx": (*AMPERE, *ADA, *FABRIC),
     "rack": (*AMPERE, *ADA, *NVLINK5),
     "old": (*ANY, *BEFORE_ADA, *BEFORE_AMPERE, *IDLE_GPU),
     "mig": (*ANY, *AMPERE, *BEFORE_ADA, *IDLE_ENGINE, *MIG, *STATE),

@@ -111,7 +111,7 @@ def healthy(spec: ClusterSpec, pool: NodePool) -> list[Series]:
     """Return everything that Prometheus has about a healthy pool."""
     return [
         *state(spec, pool),
-        *(s for node in nodes(pool) for s in board_series(spec, pool, node)),
+        *(s for node in nodes(pool) for s in gpu_series(spec, pool, node)),
     ]
 
 
@@ -161,7 +161,7 @@ def _resource(pool: NodePool, node: str, resource: str, count: int) -> Iterator[
         yield Series("kube_pod_status_phase", {**pod, "phase": phase}, f"{value}{FOREVER}")
 
 
-def board_series(spec: ClusterSpec, pool: NodePool, node: str) -> Iterator[Series]:
+def gpu_series(spec: ClusterSpec, pool: NodePool, node: str) -> Iterator[Series]:
     """Yield what the exporter of a node says, as it arrives after the scrape."""
     for gpu in range(pool.gpu_count):
         for holder in _entities(pool, gpu):

@@ -16,7 +16,7 @@ from gpugen.render import render
 from gpugen.resolve import resolve
 from gpugen.validate import validate
 
-POOLS = ["cut", "sliced", "clients", "whole"]  # in this order
+POOLS = ["mig", "sliced", "clients", "whole"]  # in this order
 RICH: dict[str, Any] = {
     "apiVersion": "gpugen/v1",
     "kind": "Cluster",
@@ -32,9 +32,9 @@ RICH: dict[str, Any] = {
     },
     "pools": [
         {
-            "name": "cut",
+            "name": "mig",
             "gpu": {"model": "a100-sxm4-40gb", "count": 4},
-            "hosts": ["cut-[01:02].example", {"name": "cut-03.example", "address": "10.1.0.3"}],
+            "hosts": ["mig-[01:02].example", {"name": "mig-03.example", "address": "10.1.0.3"}],
             "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}],
             "mig": {
                 "strategy": "mixed",

@@ -69,13 +69,13 @@ def spec(pools: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
 
 
 @cache
-def hosts_of(board: str) -> list[dict[str, Any]]:
-    """List the host settings with which a board may be used."""
+def hosts_of(model: str) -> list[dict[str, Any]]:
+    """List the host settings with which a GPU model may be used."""
     found = []
     for system in SYSTEMS:
         for version in DRIVERS:
             host = {"os": system, "driver": {"version": version}}
-            pool = {"name": "p", "gpu": {"model": board, "count": 1}, "hosts": ["a.example"]}
+            pool = {"name": "p", "gpu": {"model": model, "count": 1}, "hosts": ["a.example"]}
             tree, _ = rendered(spec([{**pool, "host": host}]))
             if tree is not None:
                 found.append(host)
@@ -83,9 +83,9 @@ def hosts_of(board: str) -> list[dict[str, Any]]:
 
 
 @cache
-def cuts_of(board: str) -> list[dict[str, int]]:
-    """List what one GPU may be cut into with names that the shipped plugin advertises."""
-    geometry = catalog().gpu(board).geometry
+def layouts_of(model: str) -> list[dict[str, int]]:
+    """List what one GPU may have as MIG layout, with names that the shipped plugin advertises."""
+    geometry = catalog().gpu(model).geometry
     if geometry is None:
         return []
     return [
@@ -120,12 +120,12 @@ def hosts(draw: DrawFn, pool: int) -> list[Any]:
 
 
 @st.composite
-def cut(draw: DrawFn, board: str, count: int, *, is_cluster: bool) -> dict[str, Any]:
-    """Draw how the GPUs of a pool are cut."""
-    layouts = cuts_of(board)
+def mig_of(draw: DrawFn, model: str, count: int, *, is_cluster: bool) -> dict[str, Any]:
+    """Draw the MIG layout of a pool."""
+    layouts = layouts_of(model)
     manager: dict[str, Any] = {"manager": "host"} if is_cluster and draw(st.booleans()) else {}
     if draw(st.booleans()):
-        profile = draw(st.sampled_from([cut for cut in layouts if len(cut) == 1]))
+        profile = draw(st.sampled_from([each for each in layouts if len(each) == 1]))
         return {
             "strategy": "single",
             "layout": [{"gpus": "all", "profiles": profile}],
@@ -142,23 +142,23 @@ def cut(draw: DrawFn, board: str, count: int, *, is_cluster: bool) -> dict[str, 
 
 @st.composite
 def pools(draw: DrawFn, index: int, name: str, distribution: str) -> dict[str, Any]:
-    """Draw a pool of any board."""
-    board = draw(st.sampled_from(catalog().gpu_ids()).filter(hosts_of))
+    """Draw a pool of any GPU model."""
+    model = draw(st.sampled_from(catalog().gpu_ids()).filter(hosts_of))
     count = draw(st.integers(1, 16))
     pool: dict[str, Any] = {
         "name": name,
         "description": draw(WORDS),
-        "gpu": {"model": board, "count": count},
+        "gpu": {"model": model, "count": count},
         "hosts": draw(hosts(index)),
-        "host": draw(st.sampled_from(hosts_of(board))),
+        "host": draw(st.sampled_from(hosts_of(model))),
         "labels": draw(LABELS),
         "taints": draw(TAINTS),
     }
-    is_cut = draw(st.booleans())
-    if is_cut and cuts_of(board):
+    has_mig = draw(st.booleans())
+    if has_mig and layouts_of(model):
         row = catalog().distribution(distribution)
-        pool["mig"] = draw(cut(board, count, is_cluster=bool(row.kubelet_unit)))
-    is_mps = "mig" not in pool and catalog().gpu(board).compute_capability >= (7, 0)
+        pool["mig"] = draw(mig_of(model, count, is_cluster=bool(row.kubelet_unit)))
+    is_mps = "mig" not in pool and catalog().gpu(model).compute_capability >= (7, 0)
     modes = ["none", "time-slicing", *(["mps"] if is_mps else [])]
     mode = draw(st.sampled_from(modes))
     if mode != "none":

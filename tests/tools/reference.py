@@ -79,7 +79,7 @@ def _row(field: Field, block: str) -> str:
     if field.is_list and any(key.startswith(f"{field.path}.") for key in fields()):
         path += "[]"
     known = dict(reversed(facts(field)))  # of several examples the first
-    kind = known.get("wanted") or " ".join((field.kind, known.get("range", ""))).strip()
+    kind = known.get("expected") or " ".join((field.kind, known.get("range", ""))).strip()
     needed = " **Required.**" if field.is_required else ""
     cells = (
         f"`{path}`",
@@ -140,7 +140,7 @@ PAGES = {"spec.md": spec_page, "checks.md": checks_page, "commands.md": commands
 def page(name: str) -> str:
     """Return a page as it should stand: its head as it is, the rest generated."""
     head, mark, _ = (DOCS / name).read_text("utf-8").partition(MARK)
-    assert mark, f"docs/reference/{name} lacks the mark: {MARK}"
+    assert mark, f"docs/reference/{name} has no mark: {MARK}"
     return f"{head}{MARK}{PAGES[name]()}"
 
 

@@ -182,7 +182,7 @@ def test_component_versions_are_the_releases(name: str) -> None:
     for release in Catalog().ids("releases"):
         assert f"`{release}`" in text
         for component, image in Catalog().release(release).images.items():
-            assert image.tag in text, f"{name} lacks {component} {image.tag}"
+            assert image.tag in text, f"{name} does not name {component} {image.tag}"
 
 
 def rendered(workspace: Workspace, name: str) -> dict[str, bytes | str]:
@@ -200,7 +200,7 @@ def test_the_eight_places_say_what_the_page_says() -> None:
         content = tree[path]
         text = content.decode() if isinstance(content, bytes) else content
         for span in SPAN.findall(says):
-            assert span in text, f"{what}: {path} lacks {span}"
+            assert span in text, f"{what}: {path} does not name {span}"
     spec = (ROOT / "inventories/lab/cluster.yaml").read_text("utf-8").splitlines()
     shown = blocks("docs/why.md", "yaml")[0].text.splitlines()
     start = spec.index(shown[0])

@@ -65,7 +65,7 @@ SSH = {
 SETTING = {  # so that every kind of place is there
     "/access/ssh": SSH,
     "/controlPlane": {"hosts": [{"name": "cp-1.example"}]},
-    "/pools/0/hosts": [{"name": "cut-01.example", "variables": {"rack": "b7"}}],
+    "/pools/0/hosts": [{"name": "mig-01.example", "variables": {"rack": "b7"}}],
     "/pools/1/hosts": ["sliced-1.example"],
     "/pools/2/hosts": ["clients-1.example"],
     "/pools/3/hosts": ["whole-1.example"],

@@ -101,8 +101,8 @@ class Cell:
 @pytest.fixture(scope="module")
 def programs(upstream: Callable[[str], Path]) -> Callable[[str], Containerd]:
     """Return a function from a minor version to its containerd."""
-    if lacking := containerds.lacking():
-        missing(f"private daemons need {lacking}")
+    if needs := containerds.unmet():
+        missing(f"private daemons need {needs}")
     archive = {"1.6": "1.6", "1.7": "1.7", "2.1": "2"}
 
     def find(minor: str) -> Containerd:

@@ -189,8 +189,8 @@ EDITS: dict[str, dict[str, Any]] = {
         },
         f"{NOTEBOOKS}/sharing": ABSENT,
     },
-    "cut by the host": {f"{NOTEBOOKS}/mig/manager": "host"},
-    "not cut": {f"{NOTEBOOKS}/mig": ABSENT, f"{NOTEBOOKS}/sharing": ABSENT},
+    "MIG by the host": {f"{NOTEBOOKS}/mig/manager": "host"},
+    "no MIG": {f"{NOTEBOOKS}/mig": ABSENT, f"{NOTEBOOKS}/sharing": ABSENT},
     "taints": {
         f"{NOTEBOOKS}/taints": ABSENT,
         f"{INFERENCE}/taints": [{"key": "lab.example/batch", "effect": "NoExecute"}],

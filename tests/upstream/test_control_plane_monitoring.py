@@ -1,7 +1,7 @@
 """The real Prometheus finds the exporters of a rendered cluster, scrapes them, and evaluates rules.
 
 The exporters' pods are those that the real controllers make of the rendered DaemonSets; their text
-is played from the rendered ConfigMaps. Pools of every kind: whole, cut, shared, old and new boards.
+is played from the rendered ConfigMaps. Pools of every kind: whole, MIG, shared, old, new.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from support.lab.cluster.plane import Plane
 from support.lab.cluster.programs import wait_until
 from support.lab.cluster.trees import Item
 from support.monitoring_faults import FAULTS, POOLS, xid
-from support.monitoring_series import Series, board_series, cluster, nodes, panels, state
+from support.monitoring_series import Series, cluster, gpu_series, nodes, panels, state
 
 pytestmark = [
     pytest.mark.xdist_group(GROUP),
@@ -105,7 +105,7 @@ def _page(spec: ClusterSpec, plan: Assembly, pool: NodePool, node: str) -> Calla
         and placed.object["metadata"]["name"] == f"dcgm-exporter-{pool.name}"
     )
     kinds = exporter.fields(csv)
-    series = list(board_series(spec, pool, node))
+    series = list(gpu_series(spec, pool, node))
     assert {each.name for each in series} == set(kinds)
     if node == SICK:
         series = xid(79)(series, node)

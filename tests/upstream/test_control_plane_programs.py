@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from support.account_rights import FEATURES, MASTER_LEASE, RIGHTS, WORKLOADS, without_workloads
-from support.lab import boards
+from support.lab import models
 from support.lab import rendered as taken
 from support.lab.cluster import containers
 from support.lab.cluster.api import Api, Object
@@ -102,10 +102,10 @@ def test_predicted_labels_reach_the_node(
     own = container_of(plane, tree, name, node)
     if verb == "update":  # it has run before
         _post_feature(plane.api, tree, f"nvidia-features-for-{node}", node)
-    here = node_of(pool, boards.played(pool.gpu))
+    here = node_of(pool, models.played(pool.gpu))
     sandbox = laboratory.sandbox
     boot(sandbox, here, sees_whole_pci=taken.container(tree.plan, name).has_sys_admin)
-    assert laboratory.cut(tree.plan, pool, here).complaint == ""
+    assert laboratory.partition(tree.plan, pool, here).complaint == ""
     for path, text in own.files.items():
         sandbox.write(f"/{path}", text)
     environment = {k: v for k, v in own.environment.items() if k != "PATH"}

@@ -38,7 +38,7 @@ PLAIN = {"host path", "root"}
 ADMINISTRATOR = {*PLAIN, "capabilities", "escalation"}
 PRIVILEGED = set(ALL) - {"host port"}
 # What each agent of the examples has beyond the level restricted, and nothing has more. Reasons
-# stand with the components; SYS_ADMIN is where GPUs are cut, or profiling counters are read.
+# are with the components; SYS_ADMIN is where GPUs are partitioned, or profiling counters are read.
 EXPECTED = {
     "nfd-worker": {"host path"},
     "device-plugin": PLAIN,
@@ -145,7 +145,7 @@ def tried_at_home(api: Api, workload: Object) -> Answer:
 
 
 def tried(api: Api, workload: Object, namespace: str) -> Answer:
-    """Try a pod of a template in another namespace, which lacks the pod's account."""
+    """Try a pod of a template in another namespace, without the pod's account."""
     template = workload["spec"]["template"]
     spec = {k: v for k, v in template["spec"].items() if k != "serviceAccountName"}
     return _try(api, workload, namespace, {**template, "spec": spec})

@@ -195,7 +195,7 @@ class Runs:
     def play(self, *steps: str, **extra: Any) -> tuple[int, str]:
         """Run entry points of the role; return the status and what is said.
 
-        The node reports itself before: without a word from it a controller takes it for lost.
+        The node reports itself before: if it is silent, a controller takes it for lost.
         """
         status = {"conditions": [READY]}
         self.cluster.plane.api.merge(f"/api/v1/nodes/{NODE}/status", {"status": status})

@@ -145,7 +145,7 @@ def play(plane: Plane, upstream: Callable[[str], Path], tmp_path: Path) -> Run:
     }
 
     def run(
-        spec: ClusterSpec, step: str, *words: str, lacks: Object | None = None, code: int = 0
+        spec: ClusterSpec, step: str, *words: str, shortfalls: Object | None = None, code: int = 0
     ) -> int:
         variables = dict(assemble(spec).control_plane_variables)
         variables["__kube_scheduler_control_kubectl"] = [str(upstream("kubectl"))]
@@ -153,8 +153,8 @@ def play(plane: Plane, upstream: Callable[[str], Path], tmp_path: Path) -> Run:
         site.write_text(json.dumps([_play(step)]))
         local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
         hosts: dict[str, Any] = {name: dict(local) for name in CONTROL_PLANE}
-        for name, text in (lacks or {}).items():
-            hosts[name]["kube_scheduler_lacks"] = text
+        for name, text in (shortfalls or {}).items():
+            hosts[name]["kube_scheduler_missing"] = text
         inventory = {
             "control_plane": {"hosts": hosts, "vars": variables},
             "ungrouped": {"hosts": {"gpugen_control": local}},
@@ -195,37 +195,37 @@ GONE = {**PROVED, CONTROL_PLANE[1]: "the flag is gone; did an upgrade write it a
 def test_the_whole_life_of_a_profile(server: Guarded, main: ClusterSpec, play: Run) -> None:
     """Git first, then the play, an upgrade, the play again, removal: no pod ever hangs."""
     stays(server)  # delivered, and no play has run
-    assert play(main, "decide", "--check", lacks=PROVED) == 1
+    assert play(main, "decide", "--check", shortfalls=PROVED) == 1
     assert server.api.find(SWITCH) is None
-    assert play(main, "decide", lacks=PROVED) == 1
+    assert play(main, "decide", shortfalls=PROVED) == 1
     becomes(server, "gpu-binpack")
-    assert play(main, "decide", lacks=PROVED) == 0
+    assert play(main, "decide", shortfalls=PROVED) == 0
     assert play(main, "withdraw", "--check") == 1
     stays(server, "gpu-binpack")
     play(main, "withdraw")  # before-upgrade.yml, or a host that is about to change
     assert server.api.find(SWITCH) is None
     becomes(server, scheduling.DEFAULT)
     assert play(main, "withdraw") == 0
-    play(main, "decide", lacks=PROVED)
+    play(main, "decide", shortfalls=PROVED)
     becomes(server, "gpu-binpack")
-    play(main, "decide", lacks=GONE)  # nobody thought of it before the upgrade
+    play(main, "decide", shortfalls=GONE)  # nobody thought of it before the upgrade
     becomes(server, scheduling.DEFAULT)
 
 
 @pytest.mark.parametrize(
-    "lacks",
+    "shortfalls",
     [{}, {CONTROL_PLANE[0]: ""}, GONE],
     ids=["no-proof", "one-of-two", "not-any-more"],
 )
 def test_one_scheduler_alone_is_not_enough(
-    server: Guarded, main: ClusterSpec, play: Run, lacks: Object
+    server: Guarded, main: ClusterSpec, play: Run, shortfalls: Object
 ) -> None:
     """Any of them may lead. Whoever runs a part of them proves nothing, and disproves nothing."""
-    assert play(main, "decide", lacks=lacks) == 0
+    assert play(main, "decide", shortfalls=shortfalls) == 0
     assert server.api.find(SWITCH) is None
     server.api.apply(scheduling.switch(main))
-    play(main, "decide", lacks=lacks)
-    assert (server.api.find(SWITCH) is None) is (lacks == GONE)
+    play(main, "decide", shortfalls=shortfalls)
+    assert (server.api.find(SWITCH) is None) is (shortfalls == GONE)
 
 
 def test_another_cluster_is_not_written_to(server: Guarded, main: ClusterSpec, play: Run) -> None:
@@ -233,7 +233,7 @@ def test_another_cluster_is_not_written_to(server: Guarded, main: ClusterSpec, p
     uid = "5f1c3f0e-8a1b-4c55-9d2e-0d6f6f0b7a11"
     other = main._replace(access=main.access._replace(cluster_uid=uid))
     for step in ("withdraw", "decide"):
-        play(other, step, lacks=PROVED, code=2)
+        play(other, step, shortfalls=PROVED, code=2)
     assert server.api.find(SWITCH) is not None
     own = server.api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"]
     right = main._replace(access=main.access._replace(cluster_uid=own))

@@ -37,11 +37,11 @@ BY_THE_SCHEDULER = frozenset(
 WRONG = [f"{MIG}1g.5gb", f"{GPU}.shared"]
 COUNTS = ["0", *["1"] * 8, "2", "2", "3", "4", "8", "9"]
 PRODUCTS = ["NVIDIA-H100-80GB-HBM3", "Tesla-T4", "NVIDIA-A100-SXM4-40GB", "NVIDIA-L4"]
-# Only labels that every pool has: of others the policies do not claim that a node lacks them.
+# Only labels that every pool has: of others the policies do not claim that a node has none.
 SELECTORS: list[dict[str, str]] = [
     {"gpugen/pool": "hgx"},
     {"gpugen/pool": "t4"},
-    {"gpugen/pool": "cut", "nvidia.com/gpu.product": PRODUCTS[2]},
+    {"gpugen/pool": "mig", "nvidia.com/gpu.product": PRODUCTS[2]},
     {"gpugen/pool": "none"},
     {"nvidia.com/gpu.product": PRODUCTS[1]},
 ]

@@ -380,9 +380,9 @@ def test_a_pod_is_completed(server: Guarded) -> None:
     first = pod({})
     first["spec"]["initContainers"] = [{**pod(ONE)["spec"]["containers"][0], "name": "first"}]
     assert server.ask(first).body["spec"]["runtimeClassName"] == "nvidia"
-    cut = server.ask(pod({f"{MIG}2g.10gb": "1"})).body["spec"]
-    assert cut["runtimeClassName"] == "nvidia"
-    assert added not in cut["tolerations"]  # its only pool has no taint
+    given = server.ask(pod({f"{MIG}2g.10gb": "1"})).body["spec"]
+    assert given["runtimeClassName"] == "nvidia"
+    assert added not in given["tolerations"]  # its only pool has no taint
 
 
 def test_a_toleration_of_another_effect_names_no_key(server: Guarded) -> None:

@@ -1,4 +1,4 @@
-"""Predicted labels and resources against the real programs, for every board in every mode."""
+"""Predicted labels and resources against the real programs, for every GPU model in every mode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpugen.model.catalog import GpuModel
 from gpugen.model.prediction import Prediction
 from gpugen.workspace import Workspace
 from support import ROOT
-from support.lab import boards, intent, layouts, pools
+from support.lab import intent, layouts, models, pools
 from support.lab.laboratory import Laboratory, Observed
 
 SPECS = "inventories/[!_]*/cluster.yaml"
@@ -27,7 +27,7 @@ def shared(mode: str, *, rename: bool = False, **replicas: int) -> dict[str, Any
 
 
 def whole_gpu_modes(gpu: GpuModel) -> dict[str, dict[str, Any]]:
-    """Return the settings of a pool whose GPUs are not cut."""
+    """Return the settings of a pool whose GPUs have no MIG instances."""
     modes: dict[str, dict[str, Any]] = {
         "plain": {},
         "time-sliced": shared("time-slicing", gpu=4),
@@ -39,7 +39,7 @@ def whole_gpu_modes(gpu: GpuModel) -> dict[str, dict[str, Any]]:
 
 
 def mig_modes(gpu: GpuModel) -> dict[str, dict[str, Any]]:
-    """Return the settings of a pool whose GPUs are cut."""
+    """Return the settings of a pool whose GPUs have MIG instances."""
     if gpu.geometry is None:
         return {}
     one, several = layouts.single(gpu.geometry), layouts.mixed(gpu.geometry)
@@ -59,16 +59,16 @@ def mig_modes(gpu: GpuModel) -> dict[str, dict[str, Any]]:
     }
 
 
-BOARDS = [pools.catalog().gpu(name) for name in pools.catalog().gpu_ids()]
+MODELS = [pools.catalog().gpu(name) for name in pools.catalog().gpu_ids()]
 CASES = [
     pytest.param(gpu, settings, id=f"{gpu.id}-{mode}")
-    for gpu in BOARDS
+    for gpu in MODELS
     for mode, settings in (whole_gpu_modes(gpu) | mig_modes(gpu)).items()
 ]
 FORMS = [
     pytest.param(form, id=f"{form.gpu.id}-{form.product}-{form.memory_mib}")
-    for gpu in BOARDS
-    for form in boards.sightings(gpu)[1:]
+    for gpu in MODELS
+    for form in models.sightings(gpu)[1:]
 ]
 
 
@@ -90,8 +90,8 @@ def test_programs_say_what_is_predicted(
     data = pools.spec_of(gpu, GPUS, **settings)
     spec = pools.resolved(data)
     (pool,) = spec.pools
-    observed = laboratory.observe(assemble(spec), pool, boards.played(gpu))
-    assert observed.cut.complaint == ""
+    observed = laboratory.observe(assemble(spec), pool, models.played(gpu))
+    assert observed.mig.complaint == ""
     compare(observed, pool.prediction)
     too_long = "mig-product-label-too-long"
     assert {finding.id for finding in pools.errors(data)} <= {too_long}
@@ -117,7 +117,7 @@ def test_how_devices_are_listed_changes_nothing(
     data = {**pools.spec_of(gpu, GPUS, **settings), "deviceListStrategy": strategies}
     spec = pools.resolved(data)
     (pool,) = spec.pools
-    compare(laboratory.observe(assemble(spec), pool, boards.played(gpu)), pool.prediction)
+    compare(laboratory.observe(assemble(spec), pool, models.played(gpu)), pool.prediction)
     assert not pools.errors(data)
 
 
@@ -134,7 +134,7 @@ def test_options_of_components_change_no_prediction(
     settings = (whole_gpu_modes(gpu) | mig_modes(gpu))[mode]
     spec = pools.resolved({**pools.spec_of(gpu, GPUS, **settings), "components": options})
     (pool,) = spec.pools
-    compare(laboratory.observe(assemble(spec), pool, boards.played(gpu)), pool.prediction)
+    compare(laboratory.observe(assemble(spec), pool, models.played(gpu)), pool.prediction)
 
 
 @pytest.mark.parametrize("cluster", sorted(p.parent.name for p in ROOT.glob(SPECS)))
@@ -143,12 +143,12 @@ def test_examples_are_predicted_right(laboratory: Laboratory, cluster: str) -> N
     spec = pipeline.run(workspace.spec_path(cluster), workspace).spec
     assert spec is not None
     for pool in spec.pools:
-        compare(laboratory.observe(assemble(spec), pool, boards.played(pool.gpu)), pool.prediction)
+        compare(laboratory.observe(assemble(spec), pool, models.played(pool.gpu)), pool.prediction)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_other_forms_of_a_board_are_not_predicted_wrongly(
-    laboratory: Laboratory, form: boards.Board
+def test_other_forms_of_a_model_are_not_predicted_wrongly(
+    laboratory: Laboratory, form: models.PlayedGpu
 ) -> None:
     spec = pools.resolved(pools.spec_of(form.gpu, GPUS))
     compare(laboratory.observe(assemble(spec), spec.pools[0], form), spec.pools[0].prediction)

@@ -12,7 +12,7 @@ from gpugen.assemble import assemble
 from gpugen.gpu import mig
 from gpugen.model.catalog import GpuModel
 from support import TESTS
-from support.lab import boards, cutting, node, pools, rendered
+from support.lab import models, node, partitioning, pools, rendered
 from support.lab.laboratory import Laboratory
 from support.lab.placing import Placer
 
@@ -22,13 +22,13 @@ VECTORS = yaml.safe_load((TESTS / "data" / "mig-vectors.yaml").read_text(encodin
 GPUS = 16  # of a node: as many layouts that fit are applied at once
 
 
-BOARDS = [pools.catalog().gpu(name) for name in pools.catalog().gpu_ids()]
-CUTTABLE = [gpu for gpu in BOARDS if gpu.geometry is not None]
+MODELS = [pools.catalog().gpu(name) for name in pools.catalog().gpu_ids()]
+MIG_CAPABLE = [gpu for gpu in MODELS if gpu.geometry is not None]
 
 
-def board_of(geometry: str) -> GpuModel:
-    """Return a board with a geometry."""
-    return next(gpu for gpu in CUTTABLE if gpu.geometry and gpu.geometry.id == geometry)
+def model_of(geometry: str) -> GpuModel:
+    """Return a GPU model with a geometry."""
+    return next(gpu for gpu in MIG_CAPABLE if gpu.geometry and gpu.geometry.id == geometry)
 
 
 def entries(layouts: list[dict[str, int]]) -> list[dict[str, Any]]:
@@ -41,10 +41,10 @@ def applied(laboratory: Laboratory, gpu: GpuModel, layouts: list[dict[str, int]]
     settings = {"mig": {"strategy": "mixed", "layout": entries(layouts)}}
     spec = pools.resolved(pools.spec_of(gpu, len(layouts), **settings))
     (pool,) = spec.pools
-    here = node.node_of(pool, boards.played(gpu))
+    here = node.node_of(pool, models.played(gpu))
     node.boot(laboratory.sandbox, here)
-    cut = laboratory.cut(assemble(spec), pool, here)
-    return [cut.layouts, cut.complaint]
+    found = laboratory.partition(assemble(spec), pool, here)
+    return [found.layouts, found.complaint]
 
 
 def of_nodes(layouts: list[dict[str, int]]) -> list[list[dict[str, int]]]:
@@ -53,17 +53,17 @@ def of_nodes(layouts: list[dict[str, int]]) -> list[list[dict[str, int]]]:
 
 
 FITTING = [
-    pytest.param(board_of(name), layouts, id=f"{name}-{number}")
+    pytest.param(model_of(name), layouts, id=f"{name}-{number}")
     for name, rows in VECTORS.items()
     for number, layouts in enumerate(of_nodes(rows["valid"]))
 ]
 SOLVED = [
-    pytest.param(board_of(name), layouts, id=f"{name}-solved-{number}")
+    pytest.param(model_of(name), layouts, id=f"{name}-solved-{number}")
     for name in VECTORS
     for number, layouts in enumerate(of_nodes(list(mig.layouts(pools.catalog().geometry(name)))))
 ]
 NOT_FITTING = [
-    pytest.param(board_of(name), row["set"], id=f"{name}-{mig.spelled(row['set'])}")
+    pytest.param(model_of(name), row["set"], id=f"{name}-{mig.spelled(row['set'])}")
     for name, rows in VECTORS.items()
     for row in rows["invalid"]
 ]
@@ -77,16 +77,16 @@ def test_layouts_that_fit_are_applied_and_hold(
     assert applied(laboratory, gpu, layouts) == [wanted, ""]
 
 
-@pytest.mark.parametrize("gpu", CUTTABLE, ids=lambda gpu: gpu.id)
+@pytest.mark.parametrize("gpu", MIG_CAPABLE, ids=lambda gpu: gpu.id)
 def test_names_of_all_profiles_follow_from_memory(laboratory: Laboratory, gpu: GpuModel) -> None:
-    """The programs make up names from the memory of instance and board; both as captured."""
+    """The programs make up names from the memory of instance and GPU; both as captured."""
     assert gpu.geometry is not None
     layouts = [{profile: 1} for profile in gpu.geometry.profiles]
     spec = pools.resolved(
         pools.spec_of(gpu, len(layouts), mig={"strategy": "mixed", "layout": entries(layouts)})
     )
-    observed = laboratory.observe(assemble(spec), spec.pools[0], boards.played(gpu))
-    assert observed.cut.complaint == ""
+    observed = laboratory.observe(assemble(spec), spec.pools[0], models.played(gpu))
+    assert observed.mig.complaint == ""
     counted = {name for name in observed.labelling.labels if name.endswith(".count")}
     wanted = {f"{mig.resource_name(profile)}.count" for profile in gpu.geometry.profiles}
     assert counted == {*wanted, "nvidia.com/gpu.count"}
@@ -106,9 +106,9 @@ def test_solver_allows_what_placements_allow(
     geometry: str, mock_of_nvml: Path, tmp_path: Path
 ) -> None:
     """The solver knows every set that some order of creation leads to, and no other."""
-    gpu = board_of(geometry)
+    gpu = model_of(geometry)
     assert gpu.geometry is not None
-    placer = Placer(mock_of_nvml, node.Node(boards.played(gpu), 1), tmp_path)
+    placer = Placer(mock_of_nvml, node.Node(models.played(gpu), 1), tmp_path)
     solved = {tuple(sorted(layout.items())) for layout in mig.layouts(gpu.geometry)}
     found = placer.reachable()
     placer.close()
@@ -117,33 +117,33 @@ def test_solver_allows_what_placements_allow(
 
 def test_an_old_layout_gives_way_to_a_new_one(laboratory: Laboratory) -> None:
     """The second configuration meets instances of the first, one GPU is switched off, one on."""
-    gpu = board_of("a100-40gb")
+    gpu = model_of("a100-40gb")
     halves, sevenths = {"3g.20gb": 2}, {"1g.5gb": 7}
     for number, layouts in enumerate(([halves, sevenths, {}], [sevenths, {}, halves])):
         settings = {"mig": {"strategy": "mixed", "layout": entries(layouts)}}
         spec = pools.resolved(pools.spec_of(gpu, 3, **settings))
         (pool,) = spec.pools
         if number == 0:
-            node.boot(laboratory.sandbox, node.node_of(pool, boards.played(gpu)))
+            node.boot(laboratory.sandbox, node.node_of(pool, models.played(gpu)))
         name = pool.prediction.mig_config_name
         text = rendered.config_map(assemble(spec), f"mig-config-{pool.name}")["config.yaml"]
-        assert not cutting.is_applied(laboratory.sandbox, text, name)
-        assert cutting.apply(laboratory.sandbox, text, name).returncode == 0
-        assert cutting.is_applied(laboratory.sandbox, text, name)
+        assert not partitioning.is_applied(laboratory.sandbox, text, name)
+        assert partitioning.apply(laboratory.sandbox, text, name).returncode == 0
+        assert partitioning.is_applied(laboratory.sandbox, text, name)
         assert node.layouts(laboratory.sandbox, 3) == layouts
         assert node.modes(laboratory.sandbox) == [bool(layout) for layout in layouts]
 
 
 def test_asserting_finds_an_instance_that_is_gone(laboratory: Laboratory) -> None:
-    gpu = board_of("h100-80gb")
+    gpu = model_of("h100-80gb")
     spec = pools.resolved(
         pools.spec_of(gpu, 1, mig={"strategy": "mixed", "layout": entries([{"1g.10gb": 7}])})
     )
     (pool,) = spec.pools
-    here = node.node_of(pool, boards.played(gpu))
+    here = node.node_of(pool, models.played(gpu))
     node.boot(laboratory.sandbox, here)
-    assert laboratory.cut(assemble(spec), pool, here).complaint == ""
+    assert laboratory.partition(assemble(spec), pool, here).complaint == ""
     state = laboratory.sandbox.path("/lab/state").read_text(encoding="utf-8").splitlines()
     laboratory.sandbox.write("/lab/state", "\n".join(state[:-2]) + "\n")
     text = rendered.config_map(assemble(spec), f"mig-config-{pool.name}")["config.yaml"]
-    assert not cutting.is_applied(laboratory.sandbox, text, pool.prediction.mig_config_name)
+    assert not partitioning.is_applied(laboratory.sandbox, text, pool.prediction.mig_config_name)

@@ -12,15 +12,15 @@ from gpugen import checks
 from gpugen.assemble import assemble
 from gpugen.model.finding import Severity
 from support import TESTS
-from support.lab import boards, generated, intent, pools
+from support.lab import generated, intent, models, pools
 from support.lab.laboratory import Laboratory
 from support.specs import changed
 
 CASES = TESTS / "checks"
 
 NOT_SHOWN = {  # findings that the laboratory cannot check -> why
-    "driver-too-old-for-gpu": "the mock plays any board with any driver",
-    "driver-too-new-for-gpu": "the mock plays any board with any driver",
+    "driver-too-old-for-gpu": "the mock plays any GPU model with any driver",
+    "driver-too-new-for-gpu": "the mock plays any GPU model with any driver",
     "driver-modules-impossible": "the mock has no kernel modules",
     "mig-needs-newer-driver": "the mock plays MIG with any driver",
     "mig-driver-without-mig": "the mock plays MIG with any driver",
@@ -30,13 +30,13 @@ NOT_SHOWN = {  # findings that the laboratory cannot check -> why
 
 
 def layout(strategy: str, profiles: dict[str, int]) -> dict[str, Any]:
-    """Return the settings of a pool whose GPUs are all cut alike."""
+    """Return the settings of a pool whose GPUs all have one MIG layout."""
     return {"mig": {"strategy": strategy, "layout": [{"gpus": "all", "profiles": profiles}]}}
 
 
-def case(board: str, **settings: Any) -> dict[str, Any]:
+def case(model: str, **settings: Any) -> dict[str, Any]:
     """Return a spec with one pool of three GPUs."""
-    return pools.spec_of(pools.catalog().gpu(board), 3, **settings)
+    return pools.spec_of(pools.catalog().gpu(model), 3, **settings)
 
 
 CHECKED = [
@@ -65,7 +65,7 @@ def test_labels_that_no_node_gets_are_warned_of(laboratory: Laboratory) -> None:
     for word in ("bad", "good"):
         spec = pools.resolved(data := changed(case[word]))
         (pool,) = spec.pools
-        observed = laboratory.observe(assemble(spec), pool, boards.played(pool.gpu))
+        observed = laboratory.observe(assemble(spec), pool, models.played(pool.gpu))
         assert not intent.refusals(data["pools"][0], observed)
         assert bool(intent.lost_labels(observed)) == (word == "bad")
 
@@ -85,7 +85,7 @@ def refused(laboratory: Laboratory, data: dict[str, Any]) -> list[str]:
     """Return why the programs refuse the one pool of a spec; empty: they take it."""
     spec = pools.resolved(data)
     (pool,) = spec.pools
-    observed = laboratory.observe(assemble(spec), pool, boards.played(pool.gpu))
+    observed = laboratory.observe(assemble(spec), pool, models.played(pool.gpu))
     return intent.refusals(data["pools"][0], observed)
 
 
@@ -117,7 +117,7 @@ NOT_EVEN_NAMED = case(
 def test_verdicts_agree(laboratory: Laboratory, data: dict[str, Any]) -> None:
     spec = pools.resolved(data)
     (pool,) = spec.pools
-    observed = laboratory.observe(assemble(spec), pool, boards.played(pool.gpu))
+    observed = laboratory.observe(assemble(spec), pool, models.played(pool.gpu))
     refused = intent.refusals(data["pools"][0], observed)
     found = {finding.id for finding in pools.errors(data)}
     event("refused" if refused else "accepted")

@@ -1,7 +1,7 @@
 """The real Prometheus checks scrape configurations, rules and the queries of dashboards.
 
 Every alert fires on the fault that it is named after, and no other does; on healthy nodes, whole,
-cut or shared, all are silent and every panel finds its series.
+with MIG or shared, all are silent and every panel finds its series.
 """
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ def _taints(node: Object) -> list[dict[str, str]]:
     return taints
 
 
-def boards_settings(gpu: GpuModel) -> Iterator[dict[str, Any]]:
-    """Yield settings of a pool with four of a board, the longest names among them."""
+def model_settings(gpu: GpuModel) -> Iterator[dict[str, Any]]:
+    """Yield settings of a pool with four GPUs of a model, the longest names among them."""
     for mode, rename in (("time-slicing", False), ("time-slicing", True), ("mps", True)):
         yield {"sharing": {"mode": mode, "resources": {GPU: 2}, "rename": rename}}
     if gpu.geometry is not None:
@@ -102,12 +102,12 @@ def boards_settings(gpu: GpuModel) -> Iterator[dict[str, Any]]:
             yield {"mig": {"strategy": "mixed", "layout": layout}, "sharing": sharing}
 
 
-@pytest.mark.parametrize("board", pools.catalog().gpu_ids())
-def test_a_server_takes_the_names_of_every_board(plane: Plane, board: str) -> None:
+@pytest.mark.parametrize("model", pools.catalog().gpu_ids())
+def test_a_server_takes_the_names_of_every_model(plane: Plane, model: str) -> None:
     """Labels and resources of a node, and pods that ask for them, by the server's grammar."""
     tried = 0
-    for settings in boards_settings(pools.catalog().gpu(board)):
-        data = pools.spec_of(pools.catalog().gpu(board), 4, **settings)
+    for settings in model_settings(pools.catalog().gpu(model)):
+        data = pools.spec_of(pools.catalog().gpu(model), 4, **settings)
         if pools.errors(data):
             continue  # refused before anything is rendered
         spec = pools.resolved(data)

@@ -98,11 +98,11 @@ class Catalog:
         return list(own.findings) if own else []
 
     def gpu(self, id: str) -> GpuModel:
-        """Return a board with its geometry."""
+        """Return a GPU model with its geometry."""
         return self._record("gpus", id, self._build_gpu)
 
     def geometry(self, id: str) -> MigGeometry:
-        """Return a geometry, with the figures that hold for most of its boards."""
+        """Return a geometry, with the figures that hold for most of its GPU models."""
         return self._record("migGeometries", id, rows.geometry)
 
     def driver_branch(self, id: int) -> DriverBranch:
@@ -126,7 +126,7 @@ class Catalog:
         return self._record("kubernetes", id, platforms.kubernetes)
 
     def gpu_ids(self) -> tuple[str, ...]:
-        """List all boards, sorted."""
+        """List all GPU models, sorted."""
         return self.ids("gpus")
 
     def driver_branches(self) -> tuple[DriverBranch, ...]:
@@ -184,7 +184,7 @@ class Catalog:
             return rows.gpu(id, row, None)
         general = self.geometry(name)
         figures = self.row("migGeometries", name)
-        return rows.gpu(id, row, rows.geometry_of_board(general, figures, id))
+        return rows.gpu(id, row, rows.geometry_of_model(general, figures, id))
 
     def _user_rows(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
         own = self._own()

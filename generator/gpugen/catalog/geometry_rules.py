@@ -22,10 +22,10 @@ def contradictions(row: Row) -> Iterator[Contradiction]:
     for name, profile in row["profiles"].items():
         for inner, message in _of_profile(row, name, profile):
             yield ("profiles", name, *inner), message
-    for board, figures in row.get("figuresByBoard", {}).items():
+    for model, figures in row.get("figuresByBoard", {}).items():
         for name in figures:
             if name not in row["profiles"]:
-                yield ("figuresByBoard", board, name), f"{name} is not among the profiles"
+                yield ("figuresByBoard", model, name), f"{name} is not among the profiles"
 
 
 def _of_profile(row: Row, name: str, profile: Row) -> Iterator[Contradiction]:

@@ -29,7 +29,7 @@ _FAMILIES = {
 
 
 def gfd_product(nvml_name: str) -> str:
-    """Return ``nvidia.com/gpu.product`` of a board, before any suffix.
+    """Return ``nvidia.com/gpu.product`` of a GPU model, before any suffix.
 
     Source: NVIDIA/k8s-device-plugin v0.20.0 internal/lm/resource.go.
     """
@@ -67,7 +67,7 @@ def profile(name: str, row: Row) -> MigProfile:
 
 
 def geometry(id: str, row: Row) -> MigGeometry:
-    """Build a geometry with the figures that hold for most of its boards."""
+    """Build a geometry with the figures that hold for most of its GPU models."""
     return MigGeometry(
         id=id,
         compute_slices=row["computeSlices"],
@@ -86,12 +86,12 @@ def geometry(id: str, row: Row) -> MigGeometry:
     )
 
 
-def geometry_of_board(general: MigGeometry, row: Row, board: str) -> MigGeometry:
-    """Return the geometry with the board's own figures, where they differ from the table.
+def geometry_of_model(general: MigGeometry, row: Row, model: str) -> MigGeometry:
+    """Return the geometry with the GPU model's own figures, where they differ from the table.
 
-    A profile that ``figuresByBoard`` leaves out is unknown on that board, not like the others.
+    A profile that ``figuresByBoard`` leaves out is unknown on that model, not like the others.
     """
-    figures = row.get("figuresByBoard", NOTHING).get(board)
+    figures = row.get("figuresByBoard", NOTHING).get(model)
     if figures is None:
         return general
     own = {
@@ -104,8 +104,8 @@ def geometry_of_board(general: MigGeometry, row: Row, board: str) -> MigGeometry
     return general._replace(profiles=own)
 
 
-def gpu(id: str, row: Row, board_geometry: MigGeometry | None) -> GpuModel:
-    """Build a board; what the row leaves out is unknown."""
+def gpu(id: str, row: Row, own_geometry: MigGeometry | None) -> GpuModel:
+    """Build a GPU model; what the row leaves out is unknown."""
     names = tuple(row.get("nvmlNames", ()))
     products = tuple(gfd_product(name) for name in names)
     memory, fabric = row.get("memory", NOTHING), row.get("fabric", NOTHING)
@@ -132,7 +132,7 @@ def gpu(id: str, row: Row, board_geometry: MigGeometry | None) -> GpuModel:
         needs_nvlsm=fabric.get("nvlsm", False),
         imex=fabric.get("imex", "unknown"),
         is_mig_capable=mig.get("isCapable"),
-        geometry=board_geometry,
+        geometry=own_geometry,
         kernel_modules=row["kernelModules"],
         min_driver=driver.get("minVersion", ""),
         min_branch=driver.get("minBranch"),
@@ -145,7 +145,7 @@ def gpu(id: str, row: Row, board_geometry: MigGeometry | None) -> GpuModel:
         other_memory_mib=tuple(mib for mib in other if mib is not None),
         subsystem_filters=tuple(row.get("subsystemFilters", ())),
         candidate_geometry=mig.get("candidate", ""),
-        mig_min_driver=mig.get("minDriver", board_geometry.min_driver if board_geometry else ""),
+        mig_min_driver=mig.get("minDriver", own_geometry.min_driver if own_geometry else ""),
         mig_excluded_drivers=tuple(mig.get("excludedDrivers", ())),
         mig_min_vbios=mig.get("minVbios", ""),
         mig_needs=mig.get("needs", ""),

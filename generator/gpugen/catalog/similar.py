@@ -17,7 +17,7 @@ _NAMES = re.compile(r"^(?:product|nvmlNames|formerNvmlNames|pciDevices): (.*)$",
 def similar(section: str, wanted: str, ids: Iterable[str]) -> tuple[str, ...]:
     """Return ids, best first: named so elsewhere, containing the name, else spelt alike.
 
-    A board is also found by what nvidia-smi or a node label calls it, and by its PCI device id.
+    A GPU model is also found by what nvidia-smi or a node label calls it, and by its PCI device id.
     """
     from difflib import get_close_matches
 
@@ -25,7 +25,7 @@ def similar(section: str, wanted: str, ids: Iterable[str]) -> tuple[str, ...]:
     spelled = re.sub(r"[^a-z0-9.]+", "-", wanted.lower()).strip("-")
     if section == "gpus":  # as GKE labels its nodes: nvidia-tesla-t4, nvidia-h100-80gb
         spelled = spelled.removeprefix("nvidia-").removeprefix("tesla-")
-    named = _boards_named(wanted) if section == "gpus" else []
+    named = _models_named(wanted) if section == "gpus" else []
     if spelled in known:
         return (spelled,)
     few = _few(known, spelled)
@@ -58,16 +58,16 @@ def _is_of_use(section: str, id: str) -> bool:
     return "\nisSupported: false\n" not in f"\n{reading.text(section, id)}"
 
 
-def _boards_named(wanted: str) -> list[str]:
-    """List our boards with that name; their files are searched as text, which is quick."""
+def _models_named(wanted: str) -> list[str]:
+    """List our GPU models with that name; their files are searched as text, which is quick."""
     squashed = _squash(wanted)
     return [
-        board
-        for board in reading.shipped_ids("gpus")
+        model
+        for model in reading.shipped_ids("gpus")
         if squashed
         and any(
             squashed == _squash(name)
-            for line in _NAMES.findall(reading.text("gpus", board))
+            for line in _NAMES.findall(reading.text("gpus", model))
             for name in line.split(",")
         )
     ]

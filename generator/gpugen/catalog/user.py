@@ -128,16 +128,16 @@ class _Reader:
         return not faults
 
     def check_references(self) -> None:
-        """Refuse boards whose geometry nobody describes."""
-        for board, row in list(self.rows.get("gpus", {}).items()):
+        """Refuse GPU models whose geometry nobody describes."""
+        for model, row in list(self.rows.get("gpus", {}).items()):
             for steps, name in _references(row):
                 if name in self.geometries or self.is_full:
                     continue
                 close = shape.close_to(name, sorted(self.geometries))
                 hint = f"did you mean {close!r}?" if close else "describe it under migGeometries"
-                source, where = self.sources["gpus", board], ("gpus", board, *steps)
+                source, where = self.sources["gpus", model], ("gpus", model, *steps)
                 self._complain(source, "catalog-unknown-geometry", where, name, hint, key=False)
-                self.rows["gpus"].pop(board, None)
+                self.rows["gpus"].pop(model, None)
 
     @property
     def is_full(self) -> bool:
@@ -163,7 +163,7 @@ class _Reader:
 
 
 def _references(row: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
-    """Yield the geometries that a board names."""
+    """Yield the geometries that a GPU model names."""
     for key in ("geometry", "candidate"):
         name = row.get("mig", {}).get(key)
         if name is not None:

@@ -20,7 +20,7 @@ def _entries(spec: ClusterSpec) -> Iterator[tuple[NodePool, MigEntry]]:
     return ((pool, entry) for pool in spec.pools for entry in pool.mig.layout)
 
 
-def cut_entries(spec: ClusterSpec) -> Iterator[tuple[NodePool, MigEntry, MigGeometry]]:
+def instance_entries(spec: ClusterSpec) -> Iterator[tuple[NodePool, MigEntry, MigGeometry]]:
     """List the entries with instances, of GPU models that have a geometry."""
     for pool, entry in _entries(spec):
         if entry.profiles and pool.gpu.geometry is not None:
@@ -64,7 +64,7 @@ def unknown_profile(spec: ClusterSpec) -> Iterator[Problem]:
 
     Source: MIG user guide v620; mig-parted v0.13.1, observed.
     """
-    for pool, entry, geometry in cut_entries(spec):
+    for pool, entry, geometry in instance_entries(spec):
         for profile in entry.profiles:
             if not is_known(geometry, profile):
                 known = ", ".join(geometry.profiles)
@@ -92,7 +92,7 @@ def does_not_fit(spec: ClusterSpec) -> Iterator[Problem]:
 
     Decided by placement, not by adding slices. Source: the geometry's placements in the catalogue.
     """
-    for pool, entry, geometry in cut_entries(spec):
+    for pool, entry, geometry in instance_entries(spec):
         if not all(is_known(geometry, profile) for profile in entry.profiles):
             continue
         refusal = mig.fit(geometry, entry.profiles)
@@ -193,7 +193,7 @@ def single(spec: ClusterSpec) -> Iterator[Problem]:
     Source: k8s-device-plugin v0.19.3, internal/rm and internal/lm, observed.
     """
     for pool in spec.pools:
-        if pool.mig.strategy is not MigStrategy.SINGLE or not pool.mig.is_cut:
+        if pool.mig.strategy is not MigStrategy.SINGLE or not pool.mig.has_instances:
             continue
         profiles: Counter[str] = Counter()
         for gpu in geometries(pool.gpu_count, pool.mig):
@@ -216,7 +216,7 @@ def none_with_instances(spec: ClusterSpec) -> Iterator[Problem]:
     Source: k8s-device-plugin v0.19.3, internal/rm.
     """
     for pool in spec.pools:
-        if pool.mig.strategy is MigStrategy.NONE and pool.mig.is_cut:
+        if pool.mig.strategy is MigStrategy.NONE and pool.mig.has_instances:
             yield Problem(
                 at=pool.mig.at / "strategy",
                 message=f"pool {POOL} has MIG instances, but strategy 'none' advertises whole GPUs",

@@ -21,7 +21,7 @@ def needs_driver(spec: ClusterSpec) -> Iterator[Problem]:
     """
     for pool in spec.pools:
         geometry, version = pool.gpu.geometry, pool.host.driver.version
-        if not pool.mig.is_cut or geometry is None or not version:
+        if not pool.mig.has_instances or geometry is None or not version:
             continue
         late = [
             (floor, what)
@@ -64,7 +64,7 @@ def driver_without_mig(spec: ClusterSpec) -> Iterator[Problem]:
     """MIG is broken in this driver version on this GPU model. Source: its row in the catalogue."""
     for pool in spec.pools:
         version = pool.host.driver.version
-        if pool.mig.is_cut and version in pool.gpu.mig_excluded_drivers:
+        if pool.mig.has_instances and version in pool.gpu.mig_excluded_drivers:
             yield Problem(
                 at=host_setting(spec, pool, "driver", "version"),
                 message=f"driver {version} has no MIG on {pool.gpu.id}",
@@ -82,7 +82,7 @@ def preparation(spec: ClusterSpec) -> Iterator[Problem]:
     for pool in spec.pools:
         gpu = pool.gpu
         needs = [gpu.mig_needs, f"VBIOS {gpu.mig_min_vbios} or newer" if gpu.mig_min_vbios else ""]
-        if pool.mig.is_cut and any(needs):
+        if pool.mig.has_instances and any(needs):
             yield Problem(
                 at=pool.mig.at,
                 message=f"MIG on {gpu.id} needs {' and '.join(filter(None, needs))}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpugen.checks import POOL, Problem, check
-from gpugen.checks.mig import cut_entries, is_known
+from gpugen.checks.mig import instance_entries, is_known
 from gpugen.gpu import mig
 from gpugen.gpu.devices import plugin_version
 from gpugen.model.finding import Severity
@@ -24,7 +24,7 @@ def not_advertised(spec: ClusterSpec) -> Iterator[Problem]:
     Source: k8s-device-plugin v0.19.3, observed.
     """
     version = plugin_version(spec)
-    for pool, entry, geometry in cut_entries(spec):
+    for pool, entry, geometry in instance_entries(spec):
         if pool.mig.strategy is not MigStrategy.MIXED:
             continue
         for profile in entry.profiles:

@@ -27,7 +27,7 @@ def _mps_that_serves(spec: ClusterSpec) -> Iterator[NodePool]:
     """List the pools that share by MPS and can; the others have their own finding."""
     for pool in _mps(spec):
         is_old = pool.gpu.compute_capability < VOLTA
-        if not (is_old or pool.mig.is_cut or pool.mig.strategy is MigStrategy.MIXED):
+        if not (is_old or pool.mig.has_instances or pool.mig.strategy is MigStrategy.MIXED):
             yield pool
 
 
@@ -35,7 +35,7 @@ def _is_unsettled(pool: NodePool) -> bool:
     """Tell whether a pool's MIG instances have their own finding."""
     geometry = pool.gpu.geometry
     if pool.mig.strategy is MigStrategy.NONE or not pool.mig.layout:
-        return pool.mig.is_cut or pool.mig.strategy is not MigStrategy.NONE
+        return pool.mig.has_instances or pool.mig.strategy is not MigStrategy.NONE
     named = {profile for entry in pool.mig.layout for profile in entry.profiles}
     return geometry is None or any(
         isinstance(mig.gpu_instances(geometry, {profile: 1}), mig.Refusal) for profile in named
@@ -54,7 +54,7 @@ def mps_with_mixed_mig(spec: ClusterSpec) -> Iterator[Problem]:
                 at=pool.sharing.at / "mode",
                 message=f"pool {POOL} combines MPS with MIG strategy 'mixed'",
                 hint="use mode: time-slicing for this pool, or "
-                + ("remove its MIG layout" if pool.mig.is_cut else "write strategy: none"),
+                + ("remove its MIG layout" if pool.mig.has_instances else "write strategy: none"),
                 pool=pool.name,
             )
 
@@ -67,7 +67,7 @@ def mps_with_mig(spec: ClusterSpec) -> Iterator[Problem]:
     devices".
     """
     for pool in _mps(spec):
-        if pool.mig.is_cut and pool.mig.strategy is not MigStrategy.MIXED:
+        if pool.mig.has_instances and pool.mig.strategy is not MigStrategy.MIXED:
             yield Problem(
                 at=pool.sharing.at / "mode",
                 message=f"pool {POOL} combines MPS with MIG instances",

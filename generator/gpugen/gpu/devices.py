@@ -37,7 +37,7 @@ def count_devices(gpu_count: int, mig: Mig) -> dict[str, tuple[int, str]]:
 
     Empty if strategy is ``single`` and the GPUs do not all have the same profile: the plugin exits.
     """
-    if mig.strategy is MigStrategy.NONE or not mig.is_cut:
+    if mig.strategy is MigStrategy.NONE or not mig.has_instances:
         return {WHOLE_GPU: (gpu_count, "")}
     per_gpu = geometries(gpu_count, mig)
     instances: Counter[str] = Counter()

@@ -77,8 +77,8 @@ def _whole_gpu_labels(
     gpu: GpuModel, gpu_count: int, mig: Mig, sharing: Sharing
 ) -> tuple[dict[str, str], set[str]]:
     """Return ``nvidia.com/gpu.*``; if all GPUs have MIG instances, without sharing."""
-    all_cut = mig.is_cut and all(geometries(gpu_count, mig))
-    replicas = 0 if all_cut else sharing.resources.get(WHOLE_GPU, 1)
+    all_partitioned = mig.has_instances and all(geometries(gpu_count, mig))
+    replicas = 0 if all_partitioned else sharing.resources.get(WHOLE_GPU, 1)
     known = {
         "nvidia.com/gpu.count": str(gpu_count),
         "nvidia.com/gpu.replicas": str(replicas),

@@ -70,7 +70,7 @@ class Mig(NamedTuple):
     at: Pointer
 
     @property
-    def is_cut(self) -> bool:
+    def has_instances(self) -> bool:
         """Tell whether any GPU of the node is to have MIG instances."""
         return any(entry.profiles for entry in self.layout)
 

@@ -8,7 +8,7 @@ scheduler.py QUESTION, a JSON object:
   kubectl: command line that reaches the API server from here
   wait: seconds to wait until it is healthy; 0: only look
   after: files that it must have been started after     config: the --config that it must have
-Prints what was found as JSON; "lacks" is empty where it is healthy. Python 3.8 and newer.
+Prints what was found as JSON; "missing" is empty where it is healthy. Python 3.8 and newer.
 """
 
 import glob
@@ -129,8 +129,8 @@ def livez(found):
         return "%s: %s" % (url, problem)
 
 
-def lacks(found, ask):
-    """Return what the scheduler lacks to be the one that is asked for; empty: nothing."""
+def missing(found, ask):
+    """Return what the scheduler is missing to be the one that is asked for; empty: nothing."""
     if not found["pid"]:
         return "no main %s runs" % NAME
     if not ask["in_process"] and ask.get("config") is not None:
@@ -159,16 +159,16 @@ def wait(ask):
     since, pid, lease = 0.0, 0, None
     while True:
         found = look(ask)
-        found["lacks"] = lacks(found, ask)
+        found["missing"] = missing(found, ask)
         now = time.time()
-        if found["lacks"] or found["pid"] != pid:
+        if found["missing"] or found["pid"] != pid:
             since, pid, lease = now, found["pid"], None
         elif now - since >= STEADY:
-            found["lacks"], lease = led(found, ask, lease)
-        if not found["lacks"] and now - since >= STEADY:
+            found["missing"], lease = led(found, ask, lease)
+        if not found["missing"] and now - since >= STEADY:
             return found
         if now > end:
-            found["lacks"] = found["lacks"] or "it does not run for %d s" % STEADY
+            found["missing"] = found["missing"] or "it does not run for %d s" % STEADY
             return found
         time.sleep(0.5)
 
@@ -205,7 +205,7 @@ def main(ask):
     """Answer the question."""
     found = wait(ask) if ask["wait"] else look(ask)
     if not ask["wait"]:
-        found["lacks"] = lacks(found, ask)
+        found["missing"] = missing(found, ask)
     found["clashes"] = clashes(ask)
     found["has_kubeconfig"] = os.path.isfile(found["flags"].get("kubeconfig", ask["kubeconfig"]))
     changed = [os.stat(p).st_mtime for p in (ask["file"], ask["own"]) if os.path.exists(p)]

@@ -107,8 +107,8 @@ class Containerd:
         return done
 
 
-def lacking() -> str:
-    """Return what this machine lacks to start a private daemon, empty if nothing."""
+def unmet() -> str:
+    """Return what this machine is missing to start a private daemon, empty if nothing."""
     if os.geteuid() != 0:
         return "root"
     return "" if shutil.which("unshare") else "unshare"

@@ -19,14 +19,14 @@ LISTED = ("envvar", "volume-mounts", "cdi-annotations", "cdi-cri")
 MOST_INSTANCES = 8
 DRIVERS = ("580.178.04", "580.178.04", "595.91.07", "570.211.01", "470.256.02")
 
-BOARDS = [pools.catalog().gpu(name) for name in pools.catalog().gpu_ids()]
-CUTTABLE = [gpu for gpu in BOARDS if gpu.geometry is not None]
+MODELS = [pools.catalog().gpu(name) for name in pools.catalog().gpu_ids()]
+MIG_CAPABLE = [gpu for gpu in MODELS if gpu.geometry is not None]
 
 
 @st.composite
 def specs(draw: DrawFn) -> dict[str, Any]:
     """Draw a spec with one pool; every name in it is one that the catalogue knows."""
-    gpu = draw(st.sampled_from(BOARDS) | st.sampled_from(CUTTABLE))
+    gpu = draw(st.sampled_from(MODELS) | st.sampled_from(MIG_CAPABLE))
     count = draw(st.integers(1, 8) | st.just(16))
     settings: dict[str, Any] = {}
     if draw(st.booleans() if gpu.geometry else st.integers(0, 9).map(lambda n: n == 0)):
@@ -62,7 +62,7 @@ def _fitting(geometry: MigGeometry) -> SearchStrategy[dict[str, int]]:
 
 
 def _perhaps_not(geometry: MigGeometry | None) -> SearchStrategy[dict[str, int]]:
-    """Return profiles and counts that may not fit, and profiles of other boards.
+    """Return profiles and counts that may not fit, and profiles of other GPU models.
 
     Eight instances at most: mig-parted tries their orders one by one, for days where they are many.
     """
@@ -86,8 +86,8 @@ def _entries(
 ) -> list[dict[str, Any]]:
     """Draw entries that name every GPU once; sometimes one too few, one too many, one twice."""
     order = draw(st.permutations(range(count)))
-    cuts = sorted(draw(st.sets(st.integers(1, count - 1), max_size=2))) if count > 1 else []
-    bounds = [0, *cuts, count]
+    inner = sorted(draw(st.sets(st.integers(1, count - 1), max_size=2))) if count > 1 else []
+    bounds = [0, *inner, count]
     parts = [sorted(order[a:b]) for a, b in pairwise(bounds)]
     entries = [{"gpus": part, "profiles": draw(profiles)} for part in parts]
     fault = draw(st.sampled_from(("",) * 9 + ("missing", "beyond", "twice")))

@@ -56,7 +56,7 @@ def stated_instances(pool: Mapping[str, Any]) -> list[list[dict[str, int]]]:
 
 def _ended(observed: Observed) -> Iterator[str]:
     complaints = {
-        "mig-parted": observed.cut.complaint,
+        "mig-parted": observed.mig.complaint,
         "MPS daemon": observed.daemon_complaint,
         "device plugin": observed.offer.complaint,
         "feature discovery": observed.labelling.complaint,
@@ -68,13 +68,13 @@ def _other_instances(pool: Mapping[str, Any], observed: Observed) -> Iterator[st
     """Yield what the GPUs carry instead of what was stated, and what nobody can do or undo."""
     count = pool["gpu"]["count"]
     if "layout" in pool.get("mig", {}) and not _knows_mig(observed):
-        yield "mig-parted passes over boards that know no MIG"
+        yield "mig-parted passes over GPU models that know no MIG"
     for entry in pool.get("mig", {}).get("layout", ()):
         if entry["gpus"] != "all" and max(entry["gpus"]) >= count:
             yield f"no GPU {max(entry['gpus'])}"
     for index, said in enumerate(stated_instances(pool)):
-        if any(dict(each) != observed.cut.layouts[index] for each in said):
-            yield f"GPU {index} carries {observed.cut.layouts[index]}"
+        if any(dict(each) != observed.mig.layouts[index] for each in said):
+            yield f"GPU {index} carries {observed.mig.layouts[index]}"
 
 
 def _knows_mig(observed: Observed) -> bool:

@@ -9,8 +9,8 @@ from pathlib import Path
 from gpugen.model.assembly import Assembly
 from gpugen.model.spec import MigManager, NodePool, SharingMode
 from gpugen.text.yaml import to_yaml
-from support.lab import agents, cutting, node, rendered
-from support.lab.boards import Board
+from support.lab import agents, node, partitioning, rendered
+from support.lab.models import PlayedGpu
 from support.lab.sandbox import Sandbox
 
 PROGRAMS = (
@@ -23,7 +23,7 @@ PROGRAMS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Partitioned:
     """What mig-parted left on the GPUs. complaint: what it said against the layout."""
 
     layouts: list[dict[str, int]]  # per GPU
@@ -34,7 +34,7 @@ class Cut:
 class Observed:
     """What the programs of one node made of the configuration that was rendered for them."""
 
-    cut: Cut
+    mig: Partitioned
     offer: agents.Offer
     labelling: agents.Labelling
     daemon_complaint: str = ""
@@ -42,47 +42,47 @@ class Observed:
 
 @dataclass(slots=True)
 class Laboratory:
-    """A node that can be booted with any board. Layouts once cut are kept."""
+    """A node that can be booted with any GPU model. Layouts once applied are kept."""
 
     sandbox: Sandbox
     kubelet: agents.Kubelet
-    _cuts: dict[object, tuple[str, Cut]] = field(default_factory=dict)
+    _partitioned: dict[object, tuple[str, Partitioned]] = field(default_factory=dict)
 
-    def observe(self, plan: Assembly, pool: NodePool, board: Board) -> Observed:
-        """Boot a node of the pool, cut it if the spec says so, and run its agents."""
+    def observe(self, plan: Assembly, pool: NodePool, played: PlayedGpu) -> Observed:
+        """Boot a node of the pool, partition its GPUs if the spec says so, and run its agents."""
         plugin = rendered.container(plan, f"device-plugin-{pool.name}")
         discovery = rendered.container(plan, f"gpu-feature-discovery-{pool.name}")
-        here = node.node_of(pool, board)
+        here = node.node_of(pool, played)
         node.boot(self.sandbox, here, sees_whole_pci=discovery.has_sys_admin)
-        cut = self.cut(plan, pool, here)
+        mig = self.partition(plan, pool, here)
         labelling = agents.label(self.sandbox, discovery)
         if pool.sharing.mode is not SharingMode.MPS:
             offer = agents.serve(self.sandbox, self.kubelet, plugin)
-            return Observed(cut, offer, labelling)
+            return Observed(mig, offer, labelling)
         container = rendered.container(plan, f"mps-control-daemon-{pool.name}")
         daemon = agents.MpsDaemon(self.sandbox, container)
         offer = agents.serve(self.sandbox, self.kubelet, plugin)
         daemon.close()
-        return Observed(cut, offer, labelling, daemon.complaint)
+        return Observed(mig, offer, labelling, daemon.complaint)
 
-    def cut(self, plan: Assembly, pool: NodePool, here: node.Node) -> Cut:
+    def partition(self, plan: Assembly, pool: NodePool, here: node.Node) -> Partitioned:
         """Apply the pool's rendered layout with mig-parted to a node that was just booted."""
         name = pool.prediction.mig_config_name
         if not name:
-            return Cut([{}] * pool.gpu_count)
+            return Partitioned([{}] * pool.gpu_count)
         text = to_yaml(pool.prediction.mig_config)
         if pool.mig.manager is MigManager.CLUSTER:
             text = rendered.config_map(plan, f"mig-config-{pool.name}")["config.yaml"]
-        key = (here.board.gpu.id, here.gpu_count, text)
-        if key not in self._cuts:
-            said = cutting.apply(self.sandbox, text, name)
+        key = (here.played.gpu.id, here.gpu_count, text)
+        if key not in self._partitioned:
+            said = partitioning.apply(self.sandbox, text, name)
             found = node.layouts(self.sandbox, pool.gpu_count)
             fault = agents.last_line(said.stderr) if said.returncode else ""
-            if not fault and not cutting.is_applied(self.sandbox, text, name):
+            if not fault and not partitioning.is_applied(self.sandbox, text, name):
                 fault = "mig-parted said success, and finds something else afterwards"
             state = self.sandbox.path("/lab/state").read_text(encoding="utf-8")
-            self._cuts[key] = (state, Cut(found, fault))
-        state, result = self._cuts[key]
+            self._partitioned[key] = (state, Partitioned(found, fault))
+        state, result = self._partitioned[key]
         self.sandbox.write("/lab/state", state)
         return result
 

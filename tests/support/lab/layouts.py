@@ -1,4 +1,4 @@
-"""Layouts of a board to try: one for the strategy single, several at once for mixed."""
+"""Layouts of a GPU model to try: one for the strategy single, several at once for mixed."""
 
 from __future__ import annotations
 

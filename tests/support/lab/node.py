@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gpugen.model.catalog import MigGeometry
 from gpugen.model.spec import NodePool
-from support.lab.boards import Board
+from support.lab.models import PlayedGpu
 from support.lab.sandbox import Sandbox
 
 ENGINES = {  # of the mock, in its order -> names in the catalogue
@@ -31,23 +31,23 @@ SOME_DRIVER, SOME_CUDA = "580.178.04", "13.0"  # where the spec leaves the drive
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node: GPUs of one board, with one driver."""
+    """One node: GPUs of one model, with one driver."""
 
-    board: Board
+    played: PlayedGpu
     gpu_count: int
     driver: str = SOME_DRIVER
     cuda: str = SOME_CUDA
 
 
-def node_of(pool: NodePool, board: Board) -> Node:
-    """Return a node of a pool, with that form of its board."""
+def node_of(pool: NodePool, played: PlayedGpu) -> Node:
+    """Return a node of a pool, with that form of its GPU model."""
     driver = pool.host.driver
     cuda = driver.branch.cuda if driver.branch and driver.branch.cuda else SOME_CUDA
-    return Node(board, pool.gpu_count, driver.version or SOME_DRIVER, cuda)
+    return Node(played, pool.gpu_count, driver.version or SOME_DRIVER, cuda)
 
 
 def boot(sandbox: Sandbox, node: Node, *, sees_whole_pci: bool = True) -> None:
-    """Make the sandbox that node, its GPUs not cut.
+    """Make the sandbox that node, its GPUs without MIG instances.
 
     sees_whole_pci: the kernel shows 256 bytes of a device's configuration, which it does to
     containers with SYS_ADMIN only; others see 64. Source: Linux drivers/pci/pci-sysfs.c.
@@ -93,18 +93,18 @@ def modes(sandbox: Sandbox) -> list[bool]:
 
 
 def _lines(node: Node) -> Iterator[str]:
-    board, gpu = node.board, node.board.gpu
+    played, gpu = node.played, node.played.gpu
     major, minor = gpu.compute_capability
-    yield f"product {board.product}"
-    yield f"memory {board.memory_mib}"
+    yield f"product {played.product}"
+    yield f"memory {played.memory_mib}"
     yield f"capability {major}.{minor}"
     yield f"driver {node.driver}"
     yield f"cuda {node.cuda}"
     yield f"gpus {node.gpu_count}"
-    yield f"pci {_device(board)}"
+    yield f"pci {_device(played)}"
     if gpu.imex in {"nvl", "multi-node"}:
         yield "fabric rack"
-    elif gpu.nvlink in SWITCHED and major >= 9:  # boards before Hopper do not tell
+    elif gpu.nvlink in SWITCHED and major >= 9:  # GPU models before Hopper do not tell
         yield "fabric -"
     if gpu.is_mig_capable:
         # A change of the mode resets the GPU on Ampere; newer ones need none.
@@ -112,12 +112,12 @@ def _lines(node: Node) -> Iterator[str]:
         yield f"mig {slices} {int(major == 8)}"
     if gpu.geometry:
         yield f"budget {_engines(gpu.geometry.engine_budget, UNLIMITED)}"
-        yield from _profiles(gpu.geometry, board)
+        yield from _profiles(gpu.geometry, played)
 
 
-def _profiles(geometry: MigGeometry, board: Board) -> Iterator[str]:
+def _profiles(geometry: MigGeometry, played: PlayedGpu) -> Iterator[str]:
     for number, (name, profile) in enumerate(geometry.profiles.items()):
-        figures = board.figures[name]
+        figures = played.figures[name]
         columns = [
             *(name, PROFILES.index(profile.nvml), number, profile.compute, profile.size),
             *(profile.max_count, figures.memory_mib, figures.multiprocessors),
@@ -136,8 +136,8 @@ def _engines(amounts: Mapping[str, int], otherwise: int) -> str:
     return " ".join(map(str, values))
 
 
-def _device(board: Board) -> str:
-    return next(iter(board.gpu.pci_devices), "FFFF")
+def _device(played: PlayedGpu) -> str:
+    return next(iter(played.gpu.pci_devices), "FFFF")
 
 
 def _show_devices(sandbox: Sandbox, node: Node, config_bytes: int) -> None:
@@ -150,7 +150,7 @@ def _show_devices(sandbox: Sandbox, node: Node, config_bytes: int) -> None:
         (folder / address).rmdir()
     files = {
         "vendor": b"0x10de\n",
-        "device": f"0x{_device(node.board).lower()}\n".encode(),
+        "device": f"0x{_device(node.played).lower()}\n".encode(),
         "class": b"0x030200\n",
         "numa_node": b"0\n",
         "resource": b"0x0 0x0 0x0\n",

@@ -29,7 +29,7 @@ class Placer:
 
     def __init__(self, library: Path, node: Node, folder: Path) -> None:
         """Load the mock with a node; folder: where its files may be."""
-        geometry = node.board.gpu.geometry
+        geometry = node.played.gpu.geometry
         assert geometry is not None
         self._profiles = {name: number for number, name in enumerate(geometry.profiles)}
         self._mock = ctypes.CDLL(str(library))

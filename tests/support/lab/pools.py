@@ -19,7 +19,7 @@ from gpugen.validate import validate
 from support import TESTS
 
 MINIMAL = TESTS / "checks" / "minimal.yaml"
-DRIVERS = ("580.178.04", "595.91.07")  # the second for boards that the first does not know
+DRIVERS = ("580.178.04", "595.91.07")  # the second for GPU models that the first does not know
 POOL = "lab"
 
 
@@ -30,7 +30,7 @@ def catalog() -> Catalog:
 
 
 def spec_of(gpu: GpuModel, count: int, **settings: Any) -> dict[str, Any]:
-    """Return a spec with one pool of that board; settings: mig, sharing, and so on."""
+    """Return a spec with one pool of that model; settings: mig, sharing, and so on."""
     data = copy.deepcopy(_minimal())
     pool = {"name": POOL, "gpu": {"model": gpu.id, "count": count}, "hosts": ["gpu-01.lab.example"]}
     data["pools"] = [{**pool, **settings}]

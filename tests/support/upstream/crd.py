@@ -145,7 +145,7 @@ def _problems(resource: Json, schema: Json) -> Iterator[str]:
                 tuple(item.get(key) for key in keys) for item in items if isinstance(item, dict)
             ]
             for found in sorted({repr(one) for one in seen if seen.count(one) > 1}):
-                yield ValidationError(f"{found} stands twice in a list keyed by {keys}")
+                yield ValidationError(f"{found} is there twice in a list keyed by {keys}")
 
     strict = validators.extend(Draft4Validator, {"x-kubernetes-list-map-keys": unique})
     # By way of JSON: subclasses of str and dict are what they print as.

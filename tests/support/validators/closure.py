@@ -180,13 +180,13 @@ def _told(
 
 
 def environment(tree: Rendered) -> Iterator[str]:
-    """No variable stands twice; images are those that their makers publish, or a mirror's."""
+    """No variable is there twice; images are those that their makers publish, or a mirror's."""
     for path, item in tree.of_kind(*WORKLOADS).items():
         pod = pod_of(item)
         for container in [*pod.get("initContainers", []), *pod["containers"]]:
             names = [entry["name"] for entry in container.get("env", [])]
             if len(names) != len(set(names)):
-                yield f"{path}: a variable stands twice"
+                yield f"{path}: a variable is there twice"
             image = container["image"]
             mirrored = image.partition("/")[2]
             if not OFFICIAL.match(image) and not any(
@@ -267,15 +267,15 @@ def metrics(tree: Rendered, fields: set[str]) -> Iterator[str]:
             rows = [r for r in csv.reader(io.StringIO(text)) if r and not r[0].startswith("#")]
             names = [row[0].strip() for row in rows]
             if any(len(row) != 3 for row in rows) or len(names) != len(set(names)):
-                yield f"{path} {key}: a row has not three columns, or stands twice"
+                yield f"{path} {key}: a row has not three columns, or is there twice"
             if unknown := set(names) - fields:
                 yield f"{path} {key}: no field of DCGM: {sorted(unknown)[0]}"
             held[PurePath(path).parent.name] |= set(names)
     texts = {path: json.dumps(i["spec"]) for path, i in tree.of_kind("PrometheusRule").items()}
     texts |= {p: c.decode() for p, c in tree.files.items() if p.startswith("prometheus/rules")}
     for path, item in tree.of_kind("ConfigMap").items():
-        board = "grafana_dashboard" in item["metadata"].get("labels", {})
-        if board and len(tree.payload(item, ".json")) != len(item["data"]):
+        dashboard = "grafana_dashboard" in item["metadata"].get("labels", {})
+        if dashboard and len(tree.payload(item, ".json")) != len(item["data"]):
             yield f"{path}: Grafana loads files that end in .json only"
         for key, text in tree.payload(item, ".json").items():
             try:
@@ -313,7 +313,7 @@ def predictions(tree: Rendered) -> Iterator[str]:
 
 
 def _by_layout(tree: Rendered, pool: str, variables: Json, config: Json) -> Iterator[str]:
-    """Count the instances of the MIG layout and hold them against the play's wait."""
+    """Count the instances of the MIG layout and compare them with the play's wait."""
     layout = _config(tree, f"kustomize/10-devices/{pool}/configmap-mig-config.yaml")
     gpus = variables["gpu_prerequisites_gpu_count"]
     if layout is None:
@@ -327,19 +327,19 @@ def _by_layout(tree: Rendered, pool: str, variables: Json, config: Json) -> Iter
         return
     counted: dict[str, int] = {}
     for entry in entries:
-        boards = gpus if entry["devices"] == "all" else len(entry["devices"])
+        count_of = gpus if entry["devices"] == "all" else len(entry["devices"])
         if not entry["mig-enabled"]:
-            counted["nvidia.com/gpu"] = counted.get("nvidia.com/gpu", 0) + boards
+            counted["nvidia.com/gpu"] = counted.get("nvidia.com/gpu", 0) + count_of
         for profile, count in entry.get("mig-devices", {}).items():
             resource = f"nvidia.com/mig-{profile.replace('+', '.')}"
             if config["flags"]["migStrategy"] == "single":
                 resource = "nvidia.com/gpu"
-            counted[resource] = counted.get(resource, 0) + boards * count
+            counted[resource] = counted.get(resource, 0) + count_of * count
     yield from _compared(pool, counted, variables, config)
 
 
 def _compared(pool: str, counted: dict[str, int], variables: Json, config: Json) -> Iterator[str]:
-    """Share what was counted, and hold it against what the play waits for."""
+    """Share what was counted, and compare it with what the play waits for."""
     suffix = ".shared" if _sharing(config).get("renameByDefault") else ""
     for resource in _shared(config):
         base = resource["name"]
@@ -431,7 +431,7 @@ def delivery(tree: Rendered) -> Iterator[str]:
     waves = sorted({path.split("/")[1] for path in tree.objects})
     chain = [i for _, i in sorted(sync.items()) if i["kind"] == "Kustomization"]
     for wave, item in zip(waves, chain, strict=False):
-        # Monitoring may lack its CRDs: nothing builds on it.
+        # Monitoring may have no CRDs: nothing builds on it.
         earlier = [w for w in waves if w < wave and not w.endswith("-monitoring")][-1:]
         names = [entry["name"] for entry in item["spec"].get("dependsOn", [])]
         got = [w for name in names for w in waves if name.endswith(f"-{w}")]

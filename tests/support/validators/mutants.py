@@ -408,7 +408,7 @@ def _of_roles(_: Json) -> Iterator[tuple[str, Edit]]:
 
 
 def _of_files(tree: Rendered) -> Iterator[Mutant]:
-    """Yield mutants that lack a file, or whose lists and variables say something else."""
+    """Yield mutants without a file, or whose lists and variables say something else."""
     for path, item in tree.objects.items():
         if item["kind"] in ("ServiceAccount", "RoleBinding", "ClusterRoleBinding", "Role"):
             files = {p: c for p, c in tree.files.items() if p != path}

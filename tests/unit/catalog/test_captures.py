@@ -1,4 +1,4 @@
-"""The catalogue beside what public captures of real boards showed."""
+"""The catalogue beside what public captures of real GPUs showed."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from support import TESTS
 
 FILE = TESTS / "data" / "captures.yaml"
 CATALOG = Catalog()
-BOARDS = set(CATALOG.gpu_ids())
+MODELS = set(CATALOG.gpu_ids())
 ALL: list[dict[str, Any]] = yaml.safe_load(FILE.read_text("utf-8"))["captures"]
-CAPTURES = [capture for capture in ALL if capture["board"] in BOARDS]
-MIG = [(c["board"], c.get("driver", ""), p) for c in CAPTURES for p in c.get("mig", ())]
-TOLERANCE = 0.09  # two tables per board exist, and figures drift with the driver
-EARLY_NAMES = {("gb200", "1g.24gb"), ("gb200", "1g.24gb+me")}  # an early board, see the row's notes
+CAPTURES = [capture for capture in ALL if capture["model"] in MODELS]
+MIG = [(c["model"], c.get("driver", ""), p) for c in CAPTURES for p in c.get("mig", ())]
+TOLERANCE = 0.09  # two tables per GPU model exist, and figures drift with the driver
+EARLY_NAMES = {("gb200", "1g.24gb"), ("gb200", "1g.24gb+me")}  # an early GPU, see the row's notes
 
 
 def title(capture: dict[str, Any]) -> str:
-    return f"{capture['board']} {capture['source']}"
+    return f"{capture['model']} {capture['source']}"
 
 
-def test_only_captures_of_boards_without_a_row_are_left_out() -> None:
-    left_out = {capture["board"] for capture in ALL} - BOARDS
-    assert all(re.search("-(unnamed|unlisted)$|^h100-sxm5-94gb$", board) for board in left_out)
+def test_only_captures_of_models_without_a_row_are_left_out() -> None:
+    left_out = {capture["model"] for capture in ALL} - MODELS
+    assert all(re.search("-(unnamed|unlisted)$|^h100-sxm5-94gb$", model) for model in left_out)
     assert len(CAPTURES) > 260
 
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=title)
-def test_names_are_those_that_boards_print(capture: dict[str, Any]) -> None:
-    gpu = CATALOG.gpu(capture["board"])
+def test_names_are_those_that_gpus_print(capture: dict[str, Any]) -> None:
+    gpu = CATALOG.gpu(capture["model"])
     names = {*gpu.nvml_names, *gpu.former_nvml_names}
     assert capture.get("nvml_name", gpu.nvml_names[0]) in names
     products = {gfd_product(name) for name in names}
@@ -44,7 +44,7 @@ def test_names_are_those_that_boards_print(capture: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=title)
 def test_totals_agree_or_the_row_explains_them(capture: dict[str, Any]) -> None:
-    gpu = CATALOG.gpu(capture["board"])
+    gpu = CATALOG.gpu(capture["model"])
     total = capture.get("nvml_mib")
     known = (None, gpu.memory_mib, *gpu.other_memory_mib)
     assert total in known or any(str(total) in note for note in gpu.notes)
@@ -53,18 +53,18 @@ def test_totals_agree_or_the_row_explains_them(capture: dict[str, Any]) -> None:
 def test_a_total_with_a_confidence_of_its_own_was_captured() -> None:
     seen: dict[str, set[int]] = {}
     for capture in CAPTURES:
-        seen.setdefault(capture["board"], set()).add(capture.get("nvml_mib", 0))
-    for board in BOARDS:
-        row = CATALOG.row("gpus", board)["memory"]
+        seen.setdefault(capture["model"], set()).add(capture.get("nvml_mib", 0))
+    for model in MODELS:
+        row = CATALOG.row("gpus", model)["memory"]
         if row.get("basis") == "capture":
-            assert row["nvmlMib"] in seen[board], board
+            assert row["nvmlMib"] in seen[model], model
 
 
-@pytest.mark.parametrize(("board", "driver", "shown"), MIG)
-def test_mig_profiles_and_their_memory(board: str, driver: str, shown: dict[str, Any]) -> None:
-    geometry = CATALOG.gpu(board).geometry
+@pytest.mark.parametrize(("model", "driver", "shown"), MIG)
+def test_mig_profiles_and_their_memory(model: str, driver: str, shown: dict[str, Any]) -> None:
+    geometry = CATALOG.gpu(model).geometry
     assert geometry is not None
-    if (board, shown["profile"]) in EARLY_NAMES:
+    if (model, shown["profile"]) in EARLY_NAMES:
         assert any(shown["profile"] in note for note in geometry.notes)
         return
     profile = geometry.profiles[shown["profile"]]
@@ -87,8 +87,8 @@ def test_profile_names_follow_from_the_total(id: str) -> None:
             assert memory_gb(profile.memory_mib, geometry.nvml_total_mib) == stated, name
 
 
-@pytest.mark.parametrize("id", sorted(BOARDS))
-def test_boards_of_one_geometry_have_its_total(id: str) -> None:
+@pytest.mark.parametrize("id", sorted(MODELS))
+def test_models_of_one_geometry_have_its_total(id: str) -> None:
     gpu = CATALOG.gpu(id)
     if gpu.geometry is None or gpu.memory_mib is None:
         return

@@ -33,7 +33,7 @@ DEFINITIONS = {
 ROWS = [(section, row) for section in DEFINITIONS for row in reading.shipped_ids(section)]
 FILES = sorted(reading.FOLDER.rglob("*.yaml"))
 CATALOG = Catalog()
-BOARDS = [CATALOG.gpu(board) for board in CATALOG.gpu_ids()]
+MODELS = [CATALOG.gpu(model) for model in CATALOG.gpu_ids()]
 
 
 def shipped(section: str, id: str) -> dict[str, Any]:
@@ -92,7 +92,7 @@ print(*(p.partition("/catalog/data/")[2] for p in opened if p.endswith(".yaml"))
     ]
 
 
-def test_a_board_is_complete() -> None:
+def test_a_model_is_complete() -> None:
     gpu = CATALOG.gpu("a100-sxm4-40gb")
     assert (gpu.nvml_names, gpu.gfd_product) == (
         ("NVIDIA A100-SXM4-40GB",),
@@ -113,19 +113,19 @@ def test_what_is_not_known_is_empty_and_never_guessed() -> None:
     assert CATALOG.gpu("rtx-6000d").is_mig_capable is None
 
 
-def test_a_board_with_two_names_has_no_certain_product_label() -> None:
+def test_a_model_with_two_names_has_no_certain_product_label() -> None:
     gpu = CATALOG.gpu("gh200-96gb")
     assert gpu.gfd_products == ("NVIDIA-GH200-480GB", "NVIDIA-GH200-120GB")
     assert gpu.gfd_product == ""
 
 
-def test_figures_of_another_board_are_not_taken_over() -> None:
+def test_figures_of_another_model_are_not_taken_over() -> None:
     geometries = {
-        board: CATALOG.gpu(board).geometry for board in ("gh200-96gb", "h20", "h100-96gb")
+        model: CATALOG.gpu(model).geometry for model in ("gh200-96gb", "h20", "h100-96gb")
     }
     sms = {
-        board: {name: p.multiprocessors for name, p in g.profiles.items()}
-        for board, g in geometries.items()
+        model: {name: p.multiprocessors for name, p in g.profiles.items()}
+        for model, g in geometries.items()
         if g is not None
     }
     assert (sms["gh200-96gb"]["1g.12gb"], sms["h20"]["1g.12gb"]) == (16, 8)
@@ -140,8 +140,8 @@ def gfd_family(major: int, minor: int) -> str:
     return exact.get((major, minor), by_major[major])
 
 
-@pytest.mark.parametrize("gpu", BOARDS, ids=lambda gpu: gpu.id)
-def test_boards_do_not_contradict_themselves(gpu: GpuModel) -> None:
+@pytest.mark.parametrize("gpu", MODELS, ids=lambda gpu: gpu.id)
+def test_models_do_not_contradict_themselves(gpu: GpuModel) -> None:
     assert gpu.family == gfd_family(*gpu.compute_capability)
     assert (gpu.kernel_modules == "proprietary-only") >= (gpu.architecture in ("pascal", "volta"))
     assert (gpu.last_branch == 580) == (gpu.architecture in ("pascal", "volta"))
@@ -155,7 +155,7 @@ def test_boards_do_not_contradict_themselves(gpu: GpuModel) -> None:
 def test_geometries_do_not_contradict_themselves(id: str) -> None:
     row = shipped("migGeometries", id)
     assert list(contradictions(row)) == []
-    assert any(gpu.geometry and gpu.geometry.id == id for gpu in BOARDS)
+    assert any(gpu.geometry and gpu.geometry.id == id for gpu in MODELS)
     assert set(row.get("figuresByBoard", {})) <= set(CATALOG.gpu_ids())
 
 
@@ -182,7 +182,7 @@ def test_the_product_label_drops_what_a_label_cannot_hold(name: str, label: str)
         ("l4s", "l40s"),
     ],
 )
-def test_an_unknown_board_comes_with_near_ids(id: str, best: str) -> None:
+def test_an_unknown_model_comes_with_near_ids(id: str, best: str) -> None:
     with pytest.raises(UnknownRow) as unknown:
         CATALOG.gpu(id)
     assert unknown.value.close[0] == best

@@ -16,8 +16,8 @@ from gpugen.gpu import mig
 from gpugen.model.finding import Finding
 from support import ROOT
 
-BOARD = """
-    product: Our board
+MODEL = """
+    product: Our GPU
     architecture: hopper
     computeCapability: "9.0"
     hostArchitectures: [amd64]
@@ -64,7 +64,7 @@ def test_a_repository_without_a_catalogue_has_ours(tmp_path: Path) -> None:
 def test_a_row_is_added(tmp_path: Path) -> None:
     own = catalog(
         tmp_path,
-        ours_yaml=f"gpus:\n  ours:{BOARD}    mig: {{isCapable: true, geometry: ours}}\n",
+        ours_yaml=f"gpus:\n  ours:{MODEL}    mig: {{isCapable: true, geometry: ours}}\n",
         mig_yaml=f"migGeometries:\n  ours:{GEOMETRY}",
     )
     assert own.findings() == []
@@ -76,13 +76,13 @@ def test_a_row_is_added(tmp_path: Path) -> None:
 
 
 def test_a_row_that_says_so_takes_the_place_of_ours(tmp_path: Path) -> None:
-    own = catalog(tmp_path, ours_yaml=f"gpus:\n  t4:\n    override: true{BOARD}")
+    own = catalog(tmp_path, ours_yaml=f"gpus:\n  t4:\n    override: true{MODEL}")
     assert own.findings() == []
-    assert own.gpu("t4").product == "Our board"
+    assert own.gpu("t4").product == "Our GPU"
     assert own.gpu("a10") == Catalog().gpu("a10")
 
 
-def test_a_geometry_of_the_user_reaches_our_boards(tmp_path: Path) -> None:
+def test_a_geometry_of_the_user_reaches_our_models(tmp_path: Path) -> None:
     own = catalog(tmp_path, ours_yaml=f"migGeometries:\n  a30:\n    override: true{GEOMETRY}")
     assert own.findings() == []
     geometry = own.gpu("a30").geometry
@@ -91,10 +91,10 @@ def test_a_geometry_of_the_user_reaches_our_boards(tmp_path: Path) -> None:
 
 
 def test_near_ids_include_the_users(tmp_path: Path) -> None:
-    own = catalog(tmp_path, ours_yaml=f"gpus:\n  our-board:{BOARD}")
+    own = catalog(tmp_path, ours_yaml=f"gpus:\n  our-model:{MODEL}")
     with pytest.raises(UnknownRow) as unknown:
         own.gpu("our-bord")
-    assert unknown.value.close == ("our-board",)
+    assert unknown.value.close == ("our-model",)
 
 
 WRONG = {
@@ -103,15 +103,15 @@ WRONG = {
         ("catalog-missing-source", 2, 3),
         ("catalog-unknown-key", 2, 10),
     ],
-    f"gpus:\n  t4:{BOARD}": [("catalog-missing-override", 2, 3)],
-    f"gpus:\n  t5:\n    override: true{BOARD}": [("catalog-needless-override", 3, 5)],
-    f"gpus:\n  ours:{BOARD}    pciDevices: [20b0]\n": [("catalog-value", 9, 18)],
-    f"gpus:\n  ours:{BOARD}    driver: {{minBranch: true}}\n": [("catalog-value", 9, 25)],
-    f"gpus:\n  ours:{BOARD}    driver: {{minVersion: 580}}\n": [("catalog-value", 9, 26)],
-    f"gpus:\n  Ours:{BOARD}": [("catalog-value", 2, 3)],
-    f"gpu:\n  ours:{BOARD}": [("catalog-unknown-key", 1, 1)],
+    f"gpus:\n  t4:{MODEL}": [("catalog-missing-override", 2, 3)],
+    f"gpus:\n  t5:\n    override: true{MODEL}": [("catalog-needless-override", 3, 5)],
+    f"gpus:\n  ours:{MODEL}    pciDevices: [20b0]\n": [("catalog-value", 9, 18)],
+    f"gpus:\n  ours:{MODEL}    driver: {{minBranch: true}}\n": [("catalog-value", 9, 25)],
+    f"gpus:\n  ours:{MODEL}    driver: {{minVersion: 580}}\n": [("catalog-value", 9, 26)],
+    f"gpus:\n  Ours:{MODEL}": [("catalog-value", 2, 3)],
+    f"gpu:\n  ours:{MODEL}": [("catalog-unknown-key", 1, 1)],
     "gpus: [a]\n": [("catalog-value", 1, 7)],
-    f"gpus:\n  ours:{BOARD}    mig: {{geometry: a101-40gb}}\n": [
+    f"gpus:\n  ours:{MODEL}    mig: {{geometry: a101-40gb}}\n": [
         ("catalog-unknown-geometry", 9, 21)
     ],
     f"migGeometries:\n  ours:{GEOMETRY.replace('[0, 1]', '[0, 2]')}": [("catalog-geometry", 6, 78)],
@@ -135,7 +135,7 @@ def test_what_is_wrong_is_found_at_its_place(
 
 
 def test_a_finding_has_a_hint_that_helps(tmp_path: Path) -> None:
-    text = f"gpus:\n  ours:{BOARD}    driver: {{minVersion: 580, minbranch: 580}}\n"
+    text = f"gpus:\n  ours:{MODEL}    driver: {{minVersion: 580, minbranch: 580}}\n"
     hints = {f.message: f.hint for f in catalog(tmp_path, ours_yaml=text).findings()}
     assert hints == {
         '580 is not a version such as "580.65.06"': 'quote it: "580"',
@@ -144,18 +144,18 @@ def test_a_finding_has_a_hint_that_helps(tmp_path: Path) -> None:
 
 
 def test_a_row_with_a_fault_does_not_take_its_neighbours_along(tmp_path: Path) -> None:
-    own = catalog(tmp_path, a_yaml=f"gpus:\n  bad: {{}}\n  good:{BOARD}")
-    assert own.gpu("good").product == "Our board"
+    own = catalog(tmp_path, a_yaml=f"gpus:\n  bad: {{}}\n  good:{MODEL}")
+    assert own.gpu("good").product == "Our GPU"
     assert {f.at.parts[1] for f in own.findings()} == {"bad"}
 
 
-def test_a_board_is_not_blamed_for_the_faults_of_its_geometry(tmp_path: Path) -> None:
-    text = f"gpus:\n  ours:{BOARD}    mig: {{geometry: g}}\nmigGeometries:\n  g: {{}}\n"
+def test_a_model_is_not_blamed_for_the_faults_of_its_geometry(tmp_path: Path) -> None:
+    text = f"gpus:\n  ours:{MODEL}    mig: {{geometry: g}}\nmigGeometries:\n  g: {{}}\n"
     assert {f.at.parts[0] for f in catalog(tmp_path, a_yaml=text).findings()} == {"migGeometries"}
 
 
 def test_two_files_must_not_describe_one_row(tmp_path: Path) -> None:
-    row = f"gpus:\n  ours:{BOARD}"
+    row = f"gpus:\n  ours:{MODEL}"
     found = catalog(tmp_path, a_yaml=row, b_yaml=row).findings()
     assert places(found) == [("catalog-duplicate-row", 2, 3)]
     assert "a.yaml" in found[0].message
@@ -177,9 +177,9 @@ def test_a_folder_that_is_a_link_is_not_read(tmp_path: Path) -> None:
 
 
 def test_of_a_file_with_many_faults_a_hundred_are_listed_and_no_row_is_used(tmp_path: Path) -> None:
-    board = textwrap.indent(textwrap.dedent(BOARD), "    ")
+    model = textwrap.indent(textwrap.dedent(MODEL), "    ")
     rows = "".join(f"  b{n}: {{}}\n" for n in range(300))
-    own = catalog(tmp_path, a_yaml=f"gpus:\n  sound:{board}{rows}")
+    own = catalog(tmp_path, a_yaml=f"gpus:\n  sound:{model}{rows}")
     assert len(own.findings()) == 101
     assert own.findings()[-1].id == "catalog-more"
     with pytest.raises(UnknownRow):

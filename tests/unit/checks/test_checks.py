@@ -59,7 +59,7 @@ def test_a_pool_called_like_another_word_of_the_message_is_grouped(name: str) ->
     assert finding.message.endswith("for rocky-9; likewise 'p10'")
 
 
-def test_a_profile_is_missed_on_the_board_that_the_spec_names() -> None:
+def test_a_profile_is_missed_on_the_model_that_the_spec_names() -> None:
     """Not on its geometry, whose name no spec holds."""
     pool = {"/pools/0/gpu": {"model": "h200-sxm5", "count": 8}}
     layout = [{"gpus": "all", "profiles": {"1g.10gb": 7}}]

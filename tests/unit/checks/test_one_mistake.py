@@ -9,11 +9,11 @@ import pytest
 from support.lab import pools
 
 A100, MAX_Q, PASCAL = "a100-sxm4-40gb", "rtx-pro-6000-maxq", "p100-sxm2-16gb"
-CUT = {"gpus": "all", "profiles": {"1g.5gb": 7}}
+SEVENTHS = {"gpus": "all", "profiles": {"1g.5gb": 7}}
 
 
-def cut(strategy: str, *entries: dict[str, Any]) -> dict[str, Any]:
-    """Return the setting that cuts a pool's GPUs."""
+def mig(strategy: str, *entries: dict[str, Any]) -> dict[str, Any]:
+    """Return the setting of a pool's MIG layout."""
     return {"strategy": strategy, "layout": list(entries)}
 
 
@@ -24,13 +24,13 @@ def shared(mode: str, name: str = "nvidia.com/gpu", replicas: int = 2, **more: A
 
 MISTAKES = {
     "a GPU that no entry names, under single": (
-        *(A100, {"mig": cut("single", {"gpus": [0, 1], "profiles": {"1g.5gb": 7}})}),
+        *(A100, {"mig": mig("single", {"gpus": [0, 1], "profiles": {"1g.5gb": 7}})}),
         *("mig-gpu-not-covered", "add {gpus: [2, 3], "),
     ),
     "MPS on MIG instances": (
         A100,
         {
-            "mig": cut("single", CUT),
+            "mig": mig("single", SEVENTHS),
             "sharing": shared("mps", replicas=64, failRequestsGreaterThanOne=False),
         },
         *("sharing-mps-with-mig", "time-slicing for this pool, or remove its MIG layout"),
@@ -39,19 +39,22 @@ MISTAKES = {
         *(PASCAL, {"sharing": shared("mps", replicas=64)}),
         *("sharing-mps-gpu-too-old", "use mode: time-slicing"),
     ),
-    "MPS with the strategy mixed, nothing cut": (
+    "MPS with the strategy mixed, no instances": (
         A100,
-        {"mig": cut("mixed", {"gpus": "all", "profiles": {}}), "sharing": shared("mps")},
+        {"mig": mig("mixed", {"gpus": "all", "profiles": {}}), "sharing": shared("mps")},
         *("sharing-mps-with-mixed-mig", "or write strategy: none"),
     ),
     "a resource written like a profile": (
         A100,
-        {"mig": cut("single", CUT), "sharing": shared("time-slicing", "nvidia.com/mig-1g.5gb+me")},
+        {
+            "mig": mig("single", SEVENTHS),
+            "sharing": shared("time-slicing", "nvidia.com/mig-1g.5gb+me"),
+        },
         *("schema-value", "write nvidia.com/mig-1g.5gb.me: "),
     ),
     "a profile instead of a resource": (
         A100,
-        {"mig": cut("mixed", CUT), "sharing": shared("time-slicing", "1g.5gb+me.all")},
+        {"mig": mig("mixed", SEVENTHS), "sharing": shared("time-slicing", "1g.5gb+me.all")},
         *("schema-value", "write nvidia.com/mig-1g.5gb.me.all: "),
     ),
 }
@@ -59,26 +62,26 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_one_mistake_is_one_finding(mistake: str) -> None:
-    board, settings, check, hint = MISTAKES[mistake]
-    data = pools.spec_of(pools.catalog().gpu(board), 4, **settings)
+    model, settings, check, hint = MISTAKES[mistake]
+    data = pools.spec_of(pools.catalog().gpu(model), 4, **settings)
     (found,) = pools.errors(data)
     assert found.id == check
     assert hint in found.hint
 
 
-@pytest.mark.parametrize(("board", "is_cured"), [("rtx-pro-6000-ws", True), (MAX_Q, False)])
+@pytest.mark.parametrize(("model", "is_cured"), [("rtx-pro-6000-ws", True), (MAX_Q, False)])
 def test_renaming_is_advised_where_it_makes_a_label_short_enough(
-    board: str, is_cured: bool
+    model: str, is_cured: bool
 ) -> None:
     settings: dict[str, Any] = {
-        "mig": cut("mixed", {"gpus": "all", "profiles": {"1g.24gb": 4}}),
+        "mig": mig("mixed", {"gpus": "all", "profiles": {"1g.24gb": 4}}),
         "sharing": shared("time-slicing", "nvidia.com/mig-1g.24gb"),
     }
-    found = pools.findings(pools.spec_of(pools.catalog().gpu(board), 4, **settings))
+    found = pools.findings(pools.spec_of(pools.catalog().gpu(model), 4, **settings))
     (label,) = (f for f in found if f.id == "mig-product-label-too-long")
     assert ("sharing.rename: true" in label.hint) == is_cured
     renamed = {**settings, "sharing": {**settings["sharing"], "rename": True}}
-    found = pools.findings(pools.spec_of(pools.catalog().gpu(board), 4, **renamed))
+    found = pools.findings(pools.spec_of(pools.catalog().gpu(model), 4, **renamed))
     assert any(f.id == "mig-product-label-too-long" for f in found) != is_cured
 
 
@@ -92,24 +95,24 @@ def test_mps_grants_several_units_from_a_version_on(version: str, is_refused: bo
 
 
 @pytest.mark.parametrize(
-    ("strategy", "board", "profiles", "hint"),
+    ("strategy", "model", "profiles", "hint"),
     [
         ("single", A100, {"3g.20gb": 3}, "nearest layouts that fit: 2 x 3g.20gb"),
         ("mixed", "rtx-pro-6000-se", {"1g.24gb": 5}, "nearest layouts that fit: 4 x 1g.24gb; "),
     ],
 )
 def test_advised_layouts_are_taken(
-    strategy: str, board: str, profiles: dict[str, int], hint: str
+    strategy: str, model: str, profiles: dict[str, int], hint: str
 ) -> None:
     entry = {"gpus": "all", "profiles": profiles}
-    gpu = pools.catalog().gpu(board)
-    (found,) = pools.errors(pools.spec_of(gpu, 4, mig=cut(strategy, entry)))
+    gpu = pools.catalog().gpu(model)
+    (found,) = pools.errors(pools.spec_of(gpu, 4, mig=mig(strategy, entry)))
     assert found.hint.startswith(hint)
     for layout in found.hint.removeprefix("nearest layouts that fit: ").split("; "):
         parts = (part.split(" x ") for part in layout.split(" + "))
         advised = {name: int(count) for count, name in parts}
         entry = {"gpus": "all", "profiles": advised}
-        assert not pools.errors(pools.spec_of(gpu, 4, mig=cut(strategy, entry)))
+        assert not pools.errors(pools.spec_of(gpu, 4, mig=mig(strategy, entry)))
 
 
 @pytest.mark.parametrize(("more", "is_alike"), [({}, True), ({"1g.5gb": 6}, False)])
@@ -118,14 +121,14 @@ def test_the_strategy_single_is_advised_where_all_gpus_are_alike(
 ) -> None:
     entry = {"gpus": "all", "profiles": {"1g.5gb+me": 1, **more}}
     gpu = pools.catalog().gpu(A100)
-    (found,) = pools.errors(pools.spec_of(gpu, 4, mig=cut("mixed", entry)))
+    (found,) = pools.errors(pools.spec_of(gpu, 4, mig=mig("mixed", entry)))
     assert found.hint.startswith("write strategy: single") == is_alike
-    assert bool(pools.errors(pools.spec_of(gpu, 4, mig=cut("single", entry)))) != is_alike
+    assert bool(pools.errors(pools.spec_of(gpu, 4, mig=mig("single", entry)))) != is_alike
 
 
-def test_a_driver_too_old_for_a_board_is_not_too_old_for_its_instances_too() -> None:
+def test_a_driver_too_old_for_a_model_is_not_too_old_for_its_instances_too() -> None:
     entry = {"gpus": "all", "profiles": {"1g.23gb": 7}}
-    data = pools.spec_of(pools.catalog().gpu("b200"), 8, mig=cut("mixed", entry))
+    data = pools.spec_of(pools.catalog().gpu("b200"), 8, mig=mig("mixed", entry))
     data["hostDefaults"]["driver"] = {"version": "535.309.01"}
     (found,) = pools.errors(data)
     assert found.id == "driver-too-old-for-gpu"
@@ -151,5 +154,5 @@ def test_another_plugin_is_spoken_of_once(
 
 def test_instances_that_do_not_fit_are_spelled_once() -> None:
     entry = {"gpus": "all", "profiles": {"3g.20gb": 3}}
-    (found,) = pools.errors(pools.spec_of(pools.catalog().gpu(A100), 4, mig=cut("mixed", entry)))
+    (found,) = pools.errors(pools.spec_of(pools.catalog().gpu(A100), 4, mig=mig("mixed", entry)))
     assert found.message == "3 x 3g.20gb does not fit: at most 2 fit on one GPU"

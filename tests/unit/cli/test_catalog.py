@@ -46,8 +46,8 @@ def test_rows_of_the_repository_are_shown(tmp_path: Path) -> None:
     (tmp_path / "inventories").mkdir()
     (tmp_path / "catalog").mkdir()
     text = (ROOT / "docs/specs/catalog.md").read_text("utf-8")
-    example = text.partition("# catalog/boards.yaml\n")[2].partition("```")[0]
-    (tmp_path / "catalog" / "boards.yaml").write_text(example, "utf-8")
+    example = text.partition("# catalog/gpus.yaml\n")[2].partition("```")[0]
+    (tmp_path / "catalog" / "gpus.yaml").write_text(example, "utf-8")
     assert "\nexample-32gb " in gpugen("catalog", "gpus", cwd=tmp_path).out
     assert gpugen("catalog", "gpus", "example-32gb", "--root", tmp_path).code == 0
     assert gpugen("catalog", "gpus", "example-32gb").code == 2

@@ -1,4 +1,4 @@
-"""Completion: the scripts are printed, and names of clusters, boards and rows come back."""
+"""Completion: the scripts are printed, and names of clusters, GPU models and rows come back."""
 
 from __future__ import annotations
 

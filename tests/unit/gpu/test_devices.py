@@ -22,7 +22,7 @@ HALF = {"gpus": [0, 1], "profiles": {"1g.5gb": 7}}
         ("none", [SEVEN], {GPU: (4, "")}),  # the plugin hands out whole GPUs all the same
         ("single", [], {GPU: (4, "")}),
         ("single", [SEVEN], {GPU: (28, "1g.5gb")}),
-        ("single", [HALF], {}),  # a GPU that is not cut: the plugin exits
+        ("single", [HALF], {}),  # a GPU without instances: the plugin exits
         ("single", [THREE, {"gpus": [1, 2, 3], "profiles": {"1g.5gb": 7}}], {}),
         ("mixed", [], {GPU: (4, "")}),
         ("mixed", [HALF], {"nvidia.com/mig-1g.5gb": (14, "1g.5gb"), GPU: (2, "")}),

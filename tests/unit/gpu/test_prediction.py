@@ -9,7 +9,7 @@ import pytest
 from gpugen.model.prediction import Prediction
 from support.specs import resolved
 
-CUT = {"gpus": "all", "profiles": {"1g.5gb": 7}}
+SEVENTHS = {"gpus": "all", "profiles": {"1g.5gb": 7}}
 
 
 def predicted(count: int = 8, model: str = "a100-sxm4-40gb", **parts: Any) -> Prediction:
@@ -41,7 +41,7 @@ OBSERVED: list[tuple[dict[str, Any], dict[str, int]]] = [
         {"sharing": {"mode": "mps", "resources": {"nvidia.com/gpu": 4}, "rename": True}},
         {"gpu.shared": 32},
     ),
-    ({"mig": {"strategy": "single", "layout": [CUT]}}, {"gpu": 56}),
+    ({"mig": {"strategy": "single", "layout": [SEVENTHS]}}, {"gpu": 56}),
     (
         {"mig": {"strategy": "mixed", "layout": MIXED}},
         {"gpu": 2, "mig-1g.5gb": 17, "mig-2g.10gb": 4, "mig-3g.20gb": 3, "mig-7g.40gb": 1},
@@ -83,13 +83,18 @@ def test_capacity_as_observed(parts: dict[str, Any], capacity: dict[str, int]) -
             "mps",
         ),
         (
-            {"mig": {"strategy": "single", "layout": [CUT]}},
+            {"mig": {"strategy": "single", "layout": [SEVENTHS]}},
             "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb",
             "1",
             "none",
         ),
-        # Every GPU is cut: the labels of whole GPUs are those of no sharing at all.
-        ({"mig": {"strategy": "mixed", "layout": [CUT]}}, "NVIDIA-A100-SXM4-40GB", "0", "none"),
+        # Every GPU has instances: the labels of whole GPUs are those of no sharing at all.
+        (
+            {"mig": {"strategy": "mixed", "layout": [SEVENTHS]}},
+            "NVIDIA-A100-SXM4-40GB",
+            "0",
+            "none",
+        ),
     ],
 )
 def test_product_label(parts: dict[str, Any], product: str, replicas: str, strategy: str) -> None:
@@ -101,7 +106,7 @@ def test_product_label(parts: dict[str, Any], product: str, replicas: str, strat
 
 def test_renamed_instances_keep_their_label_prefix() -> None:
     sharing = {"mode": "time-slicing", "resources": {"nvidia.com/mig-1g.5gb": 3}, "rename": True}
-    labels = predicted(mig={"strategy": "mixed", "layout": [CUT]}, sharing=sharing).labels
+    labels = predicted(mig={"strategy": "mixed", "layout": [SEVENTHS]}, sharing=sharing).labels
     assert labels["nvidia.com/mig-1g.5gb.replicas"] == "3"
     assert labels["nvidia.com/mig-1g.5gb.count"] == "56"
     assert labels["nvidia.com/gpu.count"] == "8"
@@ -116,9 +121,11 @@ def test_what_the_facts_do_not_carry_is_unknown() -> None:
 
 
 def test_name_of_a_mig_configuration_follows_its_content() -> None:
-    first = predicted(mig={"strategy": "mixed", "layout": [CUT]})
-    same = predicted(mig={"strategy": "single", "layout": [CUT]})
-    other = predicted(mig={"strategy": "mixed", "layout": [{**CUT, "profiles": {"7g.40gb": 1}}]})
+    first = predicted(mig={"strategy": "mixed", "layout": [SEVENTHS]})
+    same = predicted(mig={"strategy": "single", "layout": [SEVENTHS]})
+    other = predicted(
+        mig={"strategy": "mixed", "layout": [{**SEVENTHS, "profiles": {"7g.40gb": 1}}]}
+    )
     assert first.mig_config_name == same.mig_config_name != other.mig_config_name
     assert list(first.mig_config["mig-configs"]) == [first.mig_config_name]
     assert predicted().mig_config_name == ""

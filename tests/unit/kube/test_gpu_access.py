@@ -33,9 +33,9 @@ def test_monitoring_of_mig_is_asked_for_where_mig_may_be() -> None:
 
 def test_only_the_clusters_mig_manager_pauses_agents() -> None:
     label = {"nvidia.com/gpu.deploy.dcgm-exporter": "true"}
-    (cut,) = resolved(MIG_POOL).pools
+    (pool,) = resolved(MIG_POOL).pools
     (uncut,) = resolved().pools
     (by_host,) = resolved({**MIG_POOL, "/pools/0/mig/manager": "host"}).pools
-    assert gpu_access.pause_label(cut, "dcgm-exporter") == label
+    assert gpu_access.pause_label(pool, "dcgm-exporter") == label
     assert gpu_access.pause_label(uncut, "dcgm-exporter") == {}
     assert gpu_access.pause_label(by_host, "dcgm-exporter") == {}

@@ -17,7 +17,7 @@ HEAD = MINIMAL.read_text("utf-8").partition("  repositories:")[0]
 POOL = "  - name: p{0}\n    gpu: {{model: {1}, count: 4}}\n    hosts: [{2}]\n"
 LAYER = "apiVersion: gpugen/v1\nkind: Layer\n"
 KEY = "repositories: {baseURL: 'https://p.example/x', keyFile: k.asc, fingerprint: '" + "A" * 40
-BOARD = (
+MODEL = (
     "{{product: P, architecture: hopper, computeCapability: '9.0', hostArchitectures: [amd64],"
     " kernelModules: both, source: [x]}}"
 )
@@ -65,8 +65,8 @@ CASES: dict[str, Files] = {
     },
     "unknown models": {SPEC: pools(500, model="z{0}")},
     "unknown models beside many known": {
-        SPEC: pools(100, model="zzzz-board-{0}x"),
-        "catalog/a.yaml": rows(f"zzz-board-{{0}}: {BOARD}", 2000),
+        SPEC: pools(100, model="zzzz-model-{0}x"),
+        "catalog/a.yaml": rows(f"zzzz-model-{{0}}: {MODEL}", 2000),
     },
     "wrong rows": {SPEC: pools(1), "catalog/a.yaml": rows("b{0}: {{foo: 1}}", 2000)},
     "unknown keys of a row": {

@@ -114,7 +114,7 @@ def test_a_label_that_no_node_can_carry_is_left_out() -> None:
     assert labels["nvidia.com/mig-1g.24gb.count"] == "16"
 
 
-def test_no_mig_state_where_nobody_cuts() -> None:
+def test_no_mig_state_without_a_manager() -> None:
     (node, *_) = simulated()
     assert "nvidia.com/mig.config.state" not in node["metadata"]["labels"]
 

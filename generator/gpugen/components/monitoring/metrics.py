@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
 
 def _is_whole(pool: NodePool) -> bool:
-    return not pool.mig.is_cut
+    return not pool.mig.has_instances
 
 
 def _has_nvlink(pool: NodePool) -> bool:
@@ -54,9 +54,9 @@ def _has_nvlink(pool: NodePool) -> bool:
 
 
 def _has_fabric(pool: NodePool) -> bool:
-    """Tell whether the driver knows a fabric: NVML since Hopper, and a whole NVSwitch board."""
-    is_board = pool.gpu.fabric_manager == "nvswitch-baseboard" and pool.gpu_count >= 8
-    return is_board and pool.gpu.compute_capability >= (9, 0)
+    """Tell whether the driver knows a fabric: NVML since Hopper, and a whole NVSwitch baseboard."""
+    is_baseboard = pool.gpu.fabric_manager == "nvswitch-baseboard" and pool.gpu_count >= 8
+    return is_baseboard and pool.gpu.compute_capability >= (9, 0)
 
 
 _EVERYWHERE = (
@@ -156,7 +156,7 @@ def has_profiling(options: DcgmExporter, pool: NodePool) -> bool:
     needed anyway.
     """
     asked = options.profiling
-    is_due = pool.mig.is_cut if asked is None else bool(asked)
+    is_due = pool.mig.has_instances if asked is None else bool(asked)
     return is_due and pool.gpu.compute_capability >= _PROFILING_SINCE
 
 

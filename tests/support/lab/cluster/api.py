@@ -46,7 +46,7 @@ class Answer:
 
 
 class RefusedError(AssertionError):
-    """The server refused, or warned about, what it had to take without a word."""
+    """The server refused, or warned about, what it took silently."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 from gpugen.catalog import Catalog
-from support.lab import boards
+from support.lab import models
 from support.lab import node as nodes
 from support.lab.nodes.machine import Machine
 from support.lab.nodes.node import Node
@@ -104,8 +104,8 @@ def start(node: Node, gpus: int) -> None:
 
 def play(node: Node, gpus: int) -> None:
     """Give a node as many GPUs as the kernel and NVML shall show."""
-    board = boards.played(Catalog().gpu("a100-sxm4-40gb"))
-    node.sh(f"cat >{PLAYED}", text=nodes.text_of(nodes.Node(board, gpus)))
+    played = models.played(Catalog().gpu("a100-sxm4-40gb"))
+    node.sh(f"cat >{PLAYED}", text=nodes.text_of(nodes.Node(played, gpus)))
     numbers = " ".join(map(str, range(gpus)))
     node.sh(f"rm -f /dev/nvidia[0-9]; for n in {numbers}; do mknod /dev/nvidia$n c 195 $n; done")
 

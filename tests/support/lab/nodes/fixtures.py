@@ -30,9 +30,9 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
 
     Where tools are required (GPUGEN_REQUIRE_TOOLS) a machine that cannot fails the tests.
     """
-    wanting = lacking()
-    if wanting:
-        missing(wanting)
+    needs = unmet()
+    if needs:
+        missing(needs)
     try:
         base.tree()
     except base.UnavailableError as problem:
@@ -61,8 +61,8 @@ def checkout(room: Room, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     return Checkout(room, tmp_path_factory.mktemp("checkout"))
 
 
-def lacking() -> str:
-    """Return what this machine lacks, empty if nothing."""
+def unmet() -> str:
+    """Return what this machine is missing, empty if nothing."""
     if platform.machine() not in DIRECTORIES:
         return f"machines of type {platform.machine()}"
     if os.geteuid() != 0:

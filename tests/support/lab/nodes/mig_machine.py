@@ -1,4 +1,4 @@
-"""What a node needs to have GPUs that can be cut: the real mig-parted, and a mock of NVML."""
+"""What a node needs to have GPUs with MIG: the real mig-parted, and a mock of NVML."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gpugen.catalog import Catalog
 from support import ROOT
-from support.lab import boards, node
+from support.lab import models, node
 
 FOLDER = "srv/lab/mig"  # in the node
 STATE = "/run/lab-mig/gpus"  # on a temporary file system: instances do not survive a reboot
@@ -21,9 +21,9 @@ def layer(folder: Path, program: Path, library: Path, model: str, count: int) ->
     shutil.copy(program, own / "mig-parted")
     shutil.copy(library, own / library.name)
     shutil.copy(NVIDIA_SMI, own / "bin" / "nvidia-smi")
-    board = boards.played(Catalog().gpu(model))
-    (own / "node").write_text(node.text_of(node.Node(board, count)), encoding="utf-8")
-    device = board.gpu.pci_devices[0].lower()
+    played = models.played(Catalog().gpu(model))
+    (own / "node").write_text(node.text_of(node.Node(played, count)), encoding="utf-8")
+    device = played.gpu.pci_devices[0].lower()
     for index in range(1, count + 1):
         place = own / "devices" / f"0000:{index:02x}:00.0"
         place.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A machine that can be tuned: boards with settings, a boot loader, parameters, a PCI bridge."""
+"""A machine that can be tuned: GPUs with settings, a boot loader, parameters, a PCI bridge."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-/* One node with GPUs of one board, as the mock of NVML plays it.
+/* One node with GPUs of one model, as the mock of NVML plays it.
  *
- * What the board is stands in a text file (MOCK_NVML_NODE); how its GPUs are cut stands in another
+ * What the GPUs are is in a text file (MOCK_NVML_NODE); their MIG instances are in another
  * (MOCK_NVML_STATE), which every change rewrites, so that the next process sees it. Both are made
  * by tests/support/lab. Only what a test names is played: no function guesses.
  */
@@ -48,7 +48,7 @@ struct nvmlDevice_st {
 struct node {
     char product[TEXT], driver[TEXT], fabric[TEXT];
     unsigned cuda_major, cuda_minor, capability_major, capability_minor, pci_device;
-    unsigned memory_mib; /* 0: NVML says that the board does not tell */
+    unsigned memory_mib; /* 0: NVML says that the GPU does not tell */
     unsigned gpu_count;
     unsigned slices;           /* compute slices; 0: no MIG */
     unsigned needs_reset;      /* 1: a change of the MIG mode waits for a reset of the GPU */

@@ -83,8 +83,8 @@ def test_privileges() -> None:
     plain = container(discovery(cluster()))["securityContext"]
     assert plain["capabilities"] == {"drop": ["ALL"]}
     assert plain["allowPrivilegeEscalation"] is False
-    cut = container(discovery(cluster(pool(mig=MIG))))["securityContext"]
-    assert cut["capabilities"] == {"drop": ["ALL"], "add": ["SYS_ADMIN"]}
+    capable = container(discovery(cluster(pool(mig=MIG))))["securityContext"]
+    assert capable["capabilities"] == {"drop": ["ALL"], "add": ["SYS_ADMIN"]}
     guest = cluster(components={NAME: {"vgpuLabels": True}})
     assert container(discovery(guest))["securityContext"]["capabilities"]["add"] == ["SYS_ADMIN"]
 

@@ -1,4 +1,4 @@
-"""The MIG manager: one per pool that the cluster cuts, and nothing elsewhere."""
+"""The MIG manager: one per pool that the cluster partitions, and nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def environment(result: Contribution) -> dict[str, Any]:
     return {entry["name"]: entry.get("value", entry.get("valueFrom")) for entry in entries}
 
 
-def test_is_due_only_where_the_cluster_cuts() -> None:
+def test_is_due_only_where_the_cluster_partitions() -> None:
     assert "mig-manager" in resolved(MIG_POOL).options
     assert "mig-manager" not in resolved().options
     by_host = resolved({**MIG_POOL, "/pools/0/mig/manager": "host"})

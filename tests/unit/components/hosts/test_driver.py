@@ -1,4 +1,4 @@
-"""What the hosts of a pool are told about their driver, by method, system and board."""
+"""What the hosts of a pool are told about their driver, by method, system and GPU model."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_vendor_names_the_set_and_the_fabric() -> None:
     assert "nvidia_driver_module_packages" not in own
 
 
-def test_boards_of_nvlink_5_get_nvsdm_and_their_subnet_manager() -> None:
+def test_models_of_nvlink_5_get_nvsdm_and_their_subnet_manager() -> None:
     """DRV-07."""
     own = told("vendor", {"/pools/0/gpu/model": "b200"})
     assert own["nvidia_driver_fabric_packages"] == ["nvidia-fabricmanager", "libnvsdm"]
     assert own["nvidia_driver_nvlink5_packages"] == ["nvlsm", "infiniband-diags"]
 
 
-def test_boards_that_reach_other_nodes_get_imex_at_the_drivers_version() -> None:
+def test_models_that_reach_other_nodes_get_imex_at_the_drivers_version() -> None:
     """DRV-07, DRV-10."""
     own = told("vendor", {"/pools/0/gpu/model": "gb200"})
     assert "nvidia-imex" in own["nvidia_driver_packages"]
@@ -136,8 +136,8 @@ def test_distro_on_ubuntu_takes_server_packages() -> None:
 
 
 def test_distro_on_debian_has_tools_with_versions_of_their_own() -> None:
-    board = {"/pools/0/gpu/model": "a100-pcie-40gb", DRIVER + "version": "535.261.03"}
-    own = told("distro", {"/hostDefaults/os": "debian-12", **board})
+    model = {"/pools/0/gpu/model": "a100-pcie-40gb", DRIVER + "version": "535.261.03"}
+    own = told("distro", {"/hostDefaults/os": "debian-12", **model})
     assert "nvidia-smi" in own["nvidia_driver_packages"]
     assert own["nvidia_driver_module_packages"] == ["nvidia-persistenced"]
 
@@ -230,7 +230,7 @@ def test_the_roles_take_what_they_are_told(method: str, changes: dict[str, Any])
         ("b200", "auto", "580.178.04", ""),
     ],
 )
-def test_a_flavour_that_does_not_drive_the_board_is_refused(
+def test_a_flavour_that_does_not_drive_the_model_is_refused(
     model: str, flavour: str, version: str, finding: str
 ) -> None:
     """DRV-01: no device would be found."""

@@ -1,4 +1,4 @@
-"""The boot service of the hosts: who cuts, into what, and what the cluster half then carries."""
+"""The boot service of the hosts: who applies which layout, what the cluster half carries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def variables(changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_is_due_where_a_layout_is_whoever_applies_it() -> None:
-    """MIG-01: beside the cluster's manager the role sees that no boot service cuts."""
+    """MIG-01: beside the cluster's manager the role sees that no boot service partitions."""
     assert "mig-service" not in resolved().options
     assert "mig-service" in resolved(BY_HOST).options
     assert variables(MIG_POOL) == {"nvidia_mig_manager": "cluster"}
@@ -70,7 +70,7 @@ def test_the_version_is_the_releases_or_the_stated_one() -> None:
     assert variables(stated)["nvidia_mig_version"] == "0.15.0"
 
 
-def test_hooks_follow_the_board_and_draining_the_access() -> None:
+def test_hooks_follow_the_model_and_draining_the_access() -> None:
     """MIG-04, MIG-06."""
     own = variables(BY_HOST)
     assert own["nvidia_mig_compute_capability"] == "8.0"

@@ -34,8 +34,8 @@ def dashboards(spec: ClusterSpec) -> dict[str, dict[str, Any]]:
     return found
 
 
-def expressions(board: dict[str, Any]) -> list[str]:
-    return [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+def expressions(dashboard: dict[str, Any]) -> list[str]:
+    return [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
 
 
 def test_two_config_maps_that_the_sidecar_finds() -> None:
@@ -62,14 +62,14 @@ def test_label_folder_and_namespace_are_the_users() -> None:
 
 def test_dashboards_are_whole() -> None:
     ids = set()
-    for board in dashboards(with_grafana(*POOLS)).values():
-        assert len(board["uid"]) <= 40
-        ids.add(board["uid"])
-        assert "__inputs" not in board
-        assert board["templating"]["list"][0]["name"] == "datasource"
-        numbers = [panel["id"] for panel in board["panels"]]
+    for dashboard in dashboards(with_grafana(*POOLS)).values():
+        assert len(dashboard["uid"]) <= 40
+        ids.add(dashboard["uid"])
+        assert "__inputs" not in dashboard
+        assert dashboard["templating"]["list"][0]["name"] == "datasource"
+        numbers = [panel["id"] for panel in dashboard["panels"]]
         assert numbers == list(range(1, len(numbers) + 1))
-        for panel in board["panels"]:
+        for panel in dashboard["panels"]:
             assert panel["type"] in ("stat", "timeseries", "table")
             assert panel["title"]
             references = [target["refId"] for target in panel["targets"]]
@@ -79,9 +79,9 @@ def test_dashboards_are_whole() -> None:
 
 
 def test_panels_do_not_overlap_and_stay_on_the_page() -> None:
-    for board in dashboards(with_grafana(*POOLS)).values():
+    for dashboard in dashboards(with_grafana(*POOLS)).values():
         cells: set[tuple[int, int]] = set()
-        for panel in board["panels"]:
+        for panel in dashboard["panels"]:
             grid = panel["gridPos"]
             own = {
                 (x, y)
@@ -95,16 +95,16 @@ def test_panels_do_not_overlap_and_stay_on_the_page() -> None:
 
 
 def test_variables_that_are_used_exist() -> None:
-    for board in dashboards(with_grafana(*POOLS)).values():
-        known = {v["name"] for v in board["templating"]["list"]}
-        used = set(re.findall(r"\$\{?([a-z_]\w*)", json.dumps(board)))
+    for dashboard in dashboards(with_grafana(*POOLS)).values():
+        known = {v["name"] for v in dashboard["templating"]["list"]}
+        used = set(re.findall(r"\$\{?([a-z_]\w*)", json.dumps(dashboard)))
         assert used <= {*known, "__all"}
 
 
 def test_panels_read_only_what_is_exported_and_recorded() -> None:
     spec = with_grafana(*POOLS)
-    for board in dashboards(spec).values():
-        for expression in expressions(board):
+    for dashboard in dashboards(spec).values():
+        for expression in expressions(dashboard):
             assert metrics.read_by(expression) <= metrics.exportable(spec)
             assert set(re.findall(r"\bkube_\w+", expression)) <= metrics.STATE_METRICS
             assert set(re.findall(r"\bgpugen:\w+:\w+", expression)) <= records.names(spec)
@@ -137,8 +137,8 @@ def test_a_dashboard_says_nothing_of_a_pool(pools: tuple[Any, ...]) -> None:
 
 
 def test_predicted_numbers_stand_beside_observed_ones() -> None:
-    board = dashboards(with_grafana(*POOLS))["gpugen-gpu-capacity"]
-    (graph,) = (p for p in board["panels"] if p["type"] == "timeseries")
+    dashboard = dashboards(with_grafana(*POOLS))["gpugen-gpu-capacity"]
+    (graph,) = (p for p in dashboard["panels"] if p["type"] == "timeseries")
     assert graph["title"] == "$resource"
     assert graph["repeat"] == "resource"
     predicted, allocatable, requested = (target["expr"] for target in graph["targets"])
@@ -157,5 +157,5 @@ def test_only_what_can_be_shown() -> None:
 def test_clusters_that_share_a_grafana_do_not_clash() -> None:
     on = {"grafana": {}, "prometheus": {"mode": "static"}}
     one, other = (cluster(components=on, name=name) for name in ("lab", "lab-2"))
-    ids = [board["uid"] for spec in (one, other) for board in dashboards(spec).values()]
+    ids = [dashboard["uid"] for spec in (one, other) for dashboard in dashboards(spec).values()]
     assert len(set(ids)) == 4

@@ -1,4 +1,4 @@
-"""What the exporters of a pool serve: rows that follow from its boards, its layout, its sharing."""
+"""What the exporters of a pool serve: rows that follow from its GPUs, its layout, its sharing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def of(exporter: Mapping[str, Any] = {}, **more: Any) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("model", Catalog().gpu_ids())
-def test_rows_of_every_board_are_fields_that_dcgm_knows_once(model: str) -> None:
+def test_rows_of_every_model_are_fields_that_dcgm_knows_once(model: str) -> None:
     spec = cluster(pool(model=model, count=8))
     rows = metrics.standard_rows(spec.own(DcgmExporter), spec.pools[0])
     ids = [field_ids()[row.field] for row in rows]
@@ -38,10 +38,10 @@ def test_rows_of_every_board_are_fields_that_dcgm_knows_once(model: str) -> None
 
 
 def test_cut_pools_have_no_utilisation_and_no_xid_count() -> None:
-    whole, cut = of(), of(mig=MIXED)
+    whole, shared_out = of(), of(mig=MIXED)
     assert {"DCGM_FI_DEV_GPU_UTIL", "DCGM_EXP_XID_ERRORS_COUNT"} <= whole
-    assert not {"DCGM_FI_DEV_GPU_UTIL", "DCGM_EXP_XID_ERRORS_COUNT"} & cut
-    assert "DCGM_FI_PROF_GR_ENGINE_ACTIVE" in cut
+    assert not {"DCGM_FI_DEV_GPU_UTIL", "DCGM_EXP_XID_ERRORS_COUNT"} & shared_out
+    assert "DCGM_FI_PROF_GR_ENGINE_ACTIVE" in shared_out
 
 
 def test_profiling_since_volta_and_only_where_wanted() -> None:
@@ -73,7 +73,7 @@ def test_link_counters_follow_the_links() -> None:
     assert of(model="b200", count=8) & {old, new} == {new}
 
 
-def test_fabric_is_read_on_whole_switched_boards() -> None:
+def test_fabric_is_read_on_whole_switched_baseboards() -> None:
     status = "DCGM_FI_DEV_FABRIC_MANAGER_STATUS"
     assert status in of(model="h100-sxm5-80gb", count=8)
     assert status not in of(model="h100-sxm5-80gb", count=4)
@@ -86,7 +86,7 @@ def test_rows_are_added_and_removed() -> None:
     assert of(exporter={"metrics": change}) ^ of() == {fan["field"], "DCGM_FI_DEV_ENC_UTIL"}
 
 
-def test_added_profiling_fields_stay_away_from_boards_without_them() -> None:
+def test_added_profiling_fields_stay_away_from_models_without_them() -> None:
     added = {"field": "DCGM_FI_PROF_SM_ACTIVE", "type": "gauge", "help": "SMs active."}
     exporter = {"profiling": True, "metrics": {"add": [added]}}
     assert added["field"] in of(exporter=exporter)

@@ -186,14 +186,14 @@ def test_only_taints_that_keep_pods_away_are_facts() -> None:
 
 
 def test_facts_are_those_of_the_algebra() -> None:
-    spec = spec_of(pool("cut", **MIXED), pool("t4", "t4", 2, labels={"lab.example/a": "b"}))
+    spec = spec_of(pool("mig", **MIXED), pool("t4", "t4", 2, labels={"lab.example/a": "b"}))
     policy = objects(spec, NAME)[REQUESTS]
     assert table(policy, "units") == {p.name: p.prediction.capacity for p in spec.pools}
-    assert table(policy, "single") == {"cut": ["nvidia.com/mig-1g.5gb.shared"], "t4": []}
+    assert table(policy, "single") == {"mig": ["nvidia.com/mig-1g.5gb.shared"], "t4": []}
     assert table(objects(spec, NAME)[ADVICE], "instances") == table(policy, "single")
     labels = {"lab.example/a": "b", "nvidia.com/gpu.product": "Tesla-T4"}
     assert table(policy, "labels")["t4"] == labels
-    assert table(policy, "instead") == {"cut": {}, "t4": {}}
+    assert table(policy, "instead") == {"mig": {}, "t4": {}}
     layout = [{"gpus": "all", "profiles": {"1g.5gb": 7}}]
     single = spec_of(pool("all", mig={"strategy": "single", "layout": layout}))
     meant = {"nvidia.com/mig-1g.5gb": "nvidia.com/gpu"}
@@ -201,11 +201,11 @@ def test_facts_are_those_of_the_algebra() -> None:
 
 
 def test_what_something_else_advertises_is_no_fact() -> None:
-    spec = spec_of(pool("a"), pool("cut", **MIXED), otherResources=["nvidia.com/gpu"])
+    spec = spec_of(pool("a"), pool("mig", **MIXED), otherResources=["nvidia.com/gpu"])
     policy = objects(spec, NAME)[REQUESTS]
     assert table(policy, "units") == {
         "a": {},
-        "cut": {"nvidia.com/mig-1g.5gb.shared": 28},
+        "mig": {"nvidia.com/mig-1g.5gb.shared": 28},
     }
     assert variables(policy)["others"] == "[\n'nvidia.com/gpu',\n]"
 
@@ -281,7 +281,7 @@ def test_literals(value: Any, text: str) -> None:
 
 
 def test_all_stands_in_the_last_wave_once_and_conforms() -> None:
-    spec = spec_of(pool("cut", **MIXED, taints=[TAINT]))
+    spec = spec_of(pool("mig", **MIXED, taints=[TAINT]))
     placed = contribute(spec, spec.options[NAME]).objects
     waves = [Wave.SCHEDULING] * 6 + [Wave.SCHEDULER_NAME] * 2
     assert [(item.wave, item.pool) for item in placed] == [(wave, "") for wave in waves]

@@ -69,9 +69,9 @@ def test_named_configurations_fit_where_upstream_uses_them(config: str, entry: A
         name for name, g in GEOMETRIES.items() if isinstance(mig.fit(g, entry["set"]), Placement)
     }
     assert set(entry["fits"]) <= fitting if "filter" in entry else set(entry["fits"]) == fitting
-    for board in (CATALOG.gpu(board) for board in CATALOG.gpu_ids()):
-        if board.geometry and set(board.mig_filters) & set(entry.get("filter", ())):
-            assert board.geometry.id in entry["fits"]
+    for model in (CATALOG.gpu(model) for model in CATALOG.gpu_ids()):
+        if model.geometry and set(model.mig_filters) & set(entry.get("filter", ())):
+            assert model.geometry.id in entry["fits"]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_compute_instances_share_gpu_instances(
 
 
 @pytest.mark.parametrize("name", ["3c.4g.20gb", "5c.7g.40gb", "1c.3g.40gb"])
-def test_compute_instances_that_no_board_has_are_unknown(name: str) -> None:
+def test_compute_instances_that_no_model_has_are_unknown(name: str) -> None:
     refusal = mig.fit(GEOMETRIES["a100-40gb"], {name: 1})
     assert isinstance(refusal, Refusal)
     assert refusal.code is RefusalCode.UNKNOWN_PROFILE

@@ -58,13 +58,13 @@ def second_owner_of_the_mode(spec: ClusterSpec) -> Iterator[Problem]:
 
 
 @check("tuning-exclusive-process-with-mig", "TUN-03")
-def exclusive_and_cut(spec: ClusterSpec) -> Iterator[Problem]:
+def exclusive_and_mig(spec: ClusterSpec) -> Iterator[Problem]:
     """A GPU in MIG mode does not support this compute mode; nvidia-smi warns and exits 0.
 
     Source: output of nvidia-smi, in NVIDIA/DCGM issue 82.
     """
     for pool, tuning in _tuned(spec):
-        if tuning.compute_mode == EXCLUSIVE and pool.mig.is_cut:
+        if tuning.compute_mode == EXCLUSIVE and pool.mig.has_instances:
             yield Problem(
                 at=host_setting(spec, pool, "tuning", "computeMode"),
                 message=f"pool {POOL} has a MIG layout, and a GPU in MIG mode does not support"

@@ -35,7 +35,7 @@ def of_pool(spec: ClusterSpec, pool: NodePool) -> Iterator[dict[str, Any]]:
     own = {"pool": pool.name}
     labels = f'{{label_gpugen_pool="{pool.name}"}}'
     yield _constant("gpugen:pool_hosts:spec", sum(len(line.hosts) for line in pool.hosts), own)
-    kind = {"mig": "on" if pool.mig.is_cut else "off", "sharing": str(pool.sharing.mode)}
+    kind = {"mig": "on" if pool.mig.has_instances else "off", "sharing": str(pool.sharing.mode)}
     yield _constant("gpugen:pool_gpus:spec", pool.gpu_count, {**own, **kind})
     for agent in agents(spec, pool):
         workload = {"namespace": spec.namespaces.agents, "daemonset": f"{agent}-{pool.name}"}

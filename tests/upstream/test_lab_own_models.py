@@ -1,4 +1,4 @@
-"""Boards of a repository's own catalogue: predicted as the programs see them, like ours."""
+"""GPU models of a repository's own catalogue: predicted as the programs see them, like ours."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import yaml
 from gpugen.assemble import assemble
 from gpugen.catalog import Catalog
 from gpugen.resolve import resolve
-from support.lab import boards, intent, pools
+from support.lab import intent, models, pools
 from support.lab.laboratory import Laboratory
 
-BOARD: dict[str, Any] = yaml.safe_load("""
+MODEL: dict[str, Any] = yaml.safe_load("""
   product: Example 32GB
   nvmlNames: [NVIDIA Example]
   architecture: ampere
@@ -39,7 +39,7 @@ HALVES: dict[str, Any] = yaml.safe_load("""
               engines: {nvdec: 2}, nvml: 2_SLICE, memoryMib: 32384, computeInstances: [1, 2]}
   source: [an example]
 """)
-OWN = {  # what differs from the board above
+OWN = {  # what differs from the model above
     "kepler": {"architecture": "kepler", "computeCapability": "3.7"},
     "maxwell": {"architecture": "maxwell", "computeCapability": "5.2"},
     "ada": {"architecture": "ada", "computeCapability": "8.9"},  # GFD's word is another
@@ -56,7 +56,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "plain": {},
     "shared": {"sharing": {"mode": "time-slicing", "resources": {"nvidia.com/gpu": 3}}},
 }
-CUT: dict[str, dict[str, Any]] = {
+LAYOUTS: dict[str, dict[str, Any]] = {
     "mixed": {
         "mig": {
             "strategy": "mixed",
@@ -72,7 +72,7 @@ CUT: dict[str, dict[str, Any]] = {
 }
 CASES = [
     *((name, mode) for name in OWN for mode in SETTINGS),
-    *(("halves", mode) for mode in CUT),
+    *(("halves", mode) for mode in LAYOUTS),
 ]
 
 
@@ -80,9 +80,9 @@ CASES = [
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     """Return our catalogue with the rows of a repository."""
     folder = tmp_path_factory.mktemp("catalog")
-    rows = {name: BOARD | own for name, own in OWN.items()}
+    rows = {name: MODEL | own for name, own in OWN.items()}
     data = {"gpus": rows, "migGeometries": {"example-halves": HALVES}}
-    (folder / "boards.yaml").write_text(json.dumps(data), encoding="utf-8")
+    (folder / "models.yaml").write_text(json.dumps(data), encoding="utf-8")
     own = Catalog(folder)
     assert not own.findings()
     return own
@@ -92,12 +92,12 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
 def test_own_boards_are_predicted_right(
     laboratory: Laboratory, catalog: Catalog, name: str, mode: str
 ) -> None:
-    data = pools.spec_of(catalog.gpu(name), 2, **(SETTINGS | CUT)[mode])
+    data = pools.spec_of(catalog.gpu(name), 2, **(SETTINGS | LAYOUTS)[mode])
     spec, findings = resolve(data, catalog, "inventories/minimal/cluster.yaml")
     assert spec is not None, findings
     (pool,) = spec.pools
-    observed = laboratory.observe(assemble(spec), pool, boards.played(pool.gpu))
-    assert observed.cut.complaint == ""
+    observed = laboratory.observe(assemble(spec), pool, models.played(pool.gpu))
+    assert observed.mig.complaint == ""
     assert dict(observed.offer.resources) == pool.prediction.capacity
     printed = intent.checked_labels(observed, pool.prediction)
     assert printed == dict(pool.prediction.labels)

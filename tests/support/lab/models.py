@@ -1,4 +1,4 @@
-"""What a board is to NVML: from captures of real ones where there are some, else the catalogue."""
+"""What a GPU is to NVML: from captures of real ones where there are some, else the catalogue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpugen.model.catalog import GpuModel
 from support import TESTS
 
 CAPTURES = TESTS / "data" / "captures.yaml"
-UNTOLD_MIB = 16384  # for boards whose memory nobody has shown
+UNTOLD_MIB = 16384  # for GPU models whose memory nobody has shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
-    """A board as the mock plays it. memory_mib 0: NVML says that it does not tell."""
+class PlayedGpu:
+    """A GPU as the mock plays it. memory_mib 0: NVML says that it does not tell."""
 
     gpu: GpuModel  # for compute capability, placements, engines: no capture shows those
     product: str
@@ -36,16 +36,16 @@ class Board:
     is_captured: bool = False
 
 
-def played(gpu: GpuModel) -> Board:
-    """Return a board as most captures show it."""
+def played(gpu: GpuModel) -> PlayedGpu:
+    """Return a GPU as most captures show it."""
     return sightings(gpu)[0]
 
 
-def sightings(gpu: GpuModel) -> list[Board]:
-    """Return the different forms in which real ones of a board were seen, most frequent first.
+def sightings(gpu: GpuModel) -> list[PlayedGpu]:
+    """Return the different forms in which real GPUs of a model were seen, most frequent first.
 
     They differ by name and by total memory, which depends on ECC. Captures of drivers older than
-    any that can be stated are left out; a board that nobody captured is as the catalogue says.
+    any that can be stated are left out; a model that nobody captured is as the catalogue says.
     """
     rows = _rows(gpu.id)
     seen = Counter((row.get("nvml_name"), row.get("nvml_mib")) for row in rows)
@@ -57,16 +57,16 @@ def sightings(gpu: GpuModel) -> list[Board]:
     pairs = dict.fromkeys([(name, total), *pairs])
     captured = captured_memory(gpu.id)
     return [
-        Board(gpu, own, mib, _figures(gpu, mib, captured), is_captured=bool(rows))
+        PlayedGpu(gpu, own, mib, _figures(gpu, mib, captured), is_captured=bool(rows))
         for own, mib in pairs
     ]
 
 
-def _rows(board: str) -> list[dict[str, Any]]:
+def _rows(model: str) -> list[dict[str, Any]]:
     return [
         row
         for row in _captures()
-        if row["board"] == board and not row.get("note", "").startswith("older driver")
+        if row["model"] == model and not row.get("note", "").startswith("older driver")
     ]
 
 
@@ -99,11 +99,11 @@ def _figures(gpu: GpuModel, total: int, captured: Mapping[str, int]) -> dict[str
     }
 
 
-def captured_memory(board: str) -> dict[str, int]:
-    """Return MiB per profile, the value that most captures show; GiB are cut to two decimals."""
+def captured_memory(model: str) -> dict[str, int]:
+    """Return MiB per profile, the value that most captures show; GiB have two decimals."""
     seen: dict[str, Counter[int]] = {}
     for row in _captures():
-        for instance in row.get("mig", ()) if row["board"] == board else ():
+        for instance in row.get("mig", ()) if row["model"] == model else ():
             mib = instance.get("memory_mib") or round(instance["memory_gib"] * 1024)
             seen.setdefault(instance["profile"], Counter())[mib] += 1
     return {profile: counter.most_common(1)[0][0] for profile, counter in seen.items()}
