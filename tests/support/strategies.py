@@ -120,7 +120,7 @@ def hosts(draw: DrawFn, pool: int) -> list[Any]:
 
 
 @st.composite
-def mig_of(draw: DrawFn, model: str, count: int, *, is_cluster: bool) -> dict[str, Any]:
+def mig_settings(draw: DrawFn, model: str, count: int, *, is_cluster: bool) -> dict[str, Any]:
     """Draw the MIG layout of a pool."""
     layouts = layouts_of(model)
     manager: dict[str, Any] = {"manager": "host"} if is_cluster and draw(st.booleans()) else {}
@@ -157,7 +157,7 @@ def pools(draw: DrawFn, index: int, name: str, distribution: str) -> dict[str, A
     has_mig = draw(st.booleans())
     if has_mig and layouts_of(model):
         row = catalog().distribution(distribution)
-        pool["mig"] = draw(mig_of(model, count, is_cluster=bool(row.kubelet_unit)))
+        pool["mig"] = draw(mig_settings(model, count, is_cluster=bool(row.kubelet_unit)))
     is_mps = "mig" not in pool and catalog().gpu(model).compute_capability >= (7, 0)
     modes = ["none", "time-slicing", *(["mps"] if is_mps else [])]
     mode = draw(st.sampled_from(modes))
