@@ -1,7 +1,7 @@
 """Ends the programs of ours that hold a host's GPUs in containers, and prints what was ended.
 
 A kubelet that is stopped leaves its containers running. These are the node's own agents: they hold
-no work, and the kubelet starts them again. Linux cuts the name of a program after 15 characters.
+no work, and the kubelet starts them again. Linux truncates the name of a program after 15 characters.
 """
 
 import os

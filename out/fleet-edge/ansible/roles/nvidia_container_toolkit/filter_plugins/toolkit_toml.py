@@ -91,9 +91,9 @@ def _lost(before, after, path, runtime):
 
 def _checked(data, imports, text):
     """Return the changed text. Raises ValueError: more than the imports would change."""
-    wanted = {**data, "imports": imports}
+    expected = {**data, "imports": imports}
     found = tomllib.loads(text)  # its error is a ValueError
-    if {"imports": [], **found} != wanted:
+    if {"imports": [], **found} != expected:
         raise ValueError("its form is not known")
     return text
 
