@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpugen.load.document import Document, Locator
 from gpugen.load.scalars import DoubtfulError, resolve
 from gpugen.model.finding import ROOT, Finding, Pointer
-
-if TYPE_CHECKING:
-    from gpugen.load import Document
 
 
 def placed(document: Document, findings: list[Finding]) -> list[Finding]:
     """Return the findings with their places in the merged spec, as far as its values are theirs."""
-    from gpugen.load import Locator
-
     locator = Locator(document)
     found = {locator.locate(at, key): (at, key) for at, key in _candidates(document.data, ROOT)}
     places = [(f, f.location and found.get(f.location)) for f in findings]
