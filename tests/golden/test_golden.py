@@ -29,4 +29,4 @@ def test_tree_is_current(name: str, request: pytest.FixtureRequest) -> None:
 
 
 def test_no_tree_without_spec() -> None:
-    assert write.orphans(OUT, WORKSPACE.clusters()) == []
+    assert write.surroundings(OUT, WORKSPACE.clusters()).orphans == []

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpugen.errors import NotOursError
-from gpugen.write import INDEX, compare, orphans, prune
-from support.trees import names, render, snapshot, stamps, tree_of
+from gpugen.write import INDEX, compare, prune
+from support.trees import names, orphans, render, snapshot, stamps, tree_of
 
 PATHS = ["a", "b", "a/x", "a/y", "b/x/y", "b/x", "c/d/e", "c/d/f"]
 TEXTS = ["", "1\n", "2\n"]

@@ -10,20 +10,26 @@ from pathlib import Path
 
 from gpugen.errors import NotOursError
 from gpugen.model.tree import Tree
-from gpugen.write import Change, Lock, compare, write
+from gpugen.write import Change, Lock, compare, surroundings, write
 
 FIRST = {"site.yml": "a\n", "roles/gpu/main.yml": "b\n", "waves/10/pool.yaml": "c\n"}
 SECOND = {"site.yml": "A\n", "roles/gpu/main.yml": "b\n", "waves/20/pool.yaml": "d\n"}
 MORE = {**FIRST, "site.yml": "A\n", "sync/app.yaml": "e\n"}
 OTHER = {"site.yml": "other\n", "roles": "a file\n", "waves/20/pool.yaml": "D\n", "sync/x": "f\n"}
-TREES = {"first": FIRST, "second": SECOND, "more": MORE, "other": OTHER}
+ROWS = "rows:\n  - a: 1\n  - b: 1\n"
+POOLS = {"policy.yaml": ROWS, "same.yaml": ROWS, "pools/a/x": "1\n", "pools/b/x": "1\n"}
+CHANGED_POOL = {**POOLS, "policy.yaml": ROWS.replace("a: 1", "a: 2"), "pools/a/x": "2\n"}
+TREES = {
+    "first": FIRST, "second": SECOND, "more": MORE, "other": OTHER,
+    "pools": POOLS, "changed-pool": CHANGED_POOL,
+}  # fmt: skip
 
 
 def tree_of(content: Mapping[str, str | bytes]) -> Tree:
-    """Return a tree that holds these files."""
+    """Return a tree that holds these files; what lies in ``pools/a`` is of the pool a."""
     tree = Tree()
     for path, text in content.items():
-        tree.add(path, text)
+        tree.add(path, text, path.split("/")[1] if path.startswith("pools/") else "")
     return tree
 
 
@@ -38,6 +44,11 @@ def render(
 ) -> list[Change]:
     """Write these files as a cluster."""
     return write(tree_of(content), out, cluster, force=force, overwrite=overwrite, lock=lock)
+
+
+def orphans(out: Path, clusters: Collection[str]) -> list[str]:
+    """Return the folders with an index that belong to none of the clusters."""
+    return surroundings(out, clusters).orphans
 
 
 def kinds(changes: list[Change]) -> dict[str, str]:

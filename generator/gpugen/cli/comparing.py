@@ -135,7 +135,7 @@ def inventory_of(folder: Path, cluster: str, paths: Iterable[str]) -> list[bytes
 def _foreign_below(folder: Path, cluster: str) -> list[str]:
     """List foreign files in the folder of a cluster without a spec."""
     try:
-        changes = write.survey_gone(folder, cluster)
+        changes = write.compare(None, folder, cluster)
     except GpugenError:
         return []
     return [c.path for c in changes if c.kind is not write.Kind.DELETED]

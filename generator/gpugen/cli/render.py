@@ -158,7 +158,8 @@ def _paths(workspace: Workspace, clusters: Sequence[str], folder: Path) -> list[
 
     Raises UsageError: one is no cluster of this repository.
     """
-    if not clusters and workspace.root and not workspace.clusters() and write.orphans(folder, []):
+    is_empty = not clusters and workspace.root and not workspace.clusters()
+    if is_empty and write.surroundings(folder, []).orphans:
         return []
     paths = spec_paths(workspace, clusters)
     for path in paths:

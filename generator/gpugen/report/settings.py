@@ -16,6 +16,7 @@ from gpugen.catalog.user import locate
 from gpugen.errors import GpugenError
 from gpugen.load.source import Source, read_bytes
 from gpugen.model.finding import MOST_OF_A_KIND, ROOT, Finding, Location, Severity
+from gpugen.text.versions import release
 
 FILE = "gpugen.yaml"
 OFF = "off"
@@ -113,7 +114,7 @@ def _refuse_other_gpugen(requires: object) -> None:
 
 
 def _holds(relation: str, version: str) -> bool:
-    ours, theirs = _numbers(__version__), _numbers(version)
+    ours, theirs = release(__version__), release(version)
     return {
         ">=": ours >= theirs,
         "<=": ours <= theirs,
@@ -122,14 +123,6 @@ def _holds(relation: str, version: str) -> bool:
         "==": ours == theirs,
         "!=": ours != theirs,
     }[relation]
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version; 0.2 and 0.2.0 are one."""
-    found = [int(number) for number in re.match(r"[0-9.]*", version)[0].split(".") if number]  # type: ignore[index]
-    while found and found[-1] == 0:
-        found.pop()
-    return tuple(found)
 
 
 class _Reader:

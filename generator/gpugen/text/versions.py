@@ -14,6 +14,15 @@ def parts(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
+def release(version: str) -> tuple[int, ...]:
+    """Return the numbers that a version begins with; 0.2 and 0.2.0 are one."""
+    found = re.match(r"[0-9.]*", version)
+    numbers = [int(number) for number in found[0].split(".") if number] if found else []
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
+
+
 def is_older(version: str, floor: str) -> bool:
     """Tell whether a version comes before another of the same product."""
     return parts(version) < parts(floor)

@@ -6,23 +6,22 @@ them or forces all. The index decides which they are; see ``survey`` and ``trans
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from gpugen.errors import GpugenError, NotOursError
 from gpugen.model.tree import Tree
-from gpugen.write import differences, files, index
-from gpugen.write.index import FOLDER, FORMER, INDEX, is_index
+from gpugen.text.spelling import printable
+from gpugen.write import differences, files, index, transaction
+from gpugen.write.index import INDEX, is_index
 from gpugen.write.lock import Lock
-from gpugen.write.signals import unwinding
 from gpugen.write.surroundings import Surroundings, look_around
 from gpugen.write.survey import Change, Kind, Survey, cluster_folder, look
-from gpugen.write.transaction import change, write_new
 
 __all__ = [
     "INDEX", "Change", "Kind", "Lock", "Surroundings", "compare", "diff", "is_index", "listed",
-    "orphans", "prune", "read", "surroundings", "survey_gone", "write",
+    "prune", "read", "surroundings", "write",
 ]  # fmt: skip
 
 _MOST_NAMED = 10
@@ -38,8 +37,22 @@ def listed(out: Path, cluster: str) -> list[str]:
     return []
 
 
-def compare(tree: Tree, out: Path, cluster: str) -> list[Change]:
-    """List how the folder differs from what ``write`` would leave; writes nothing.
+def read(out: Path, cluster: str, path: str) -> bytes | None:
+    """Return the content of a path of a cluster's folder, None if it is not a regular file."""
+    with suppress(OSError, GpugenError), cluster_folder(out, cluster) as root:
+        return None if root is None else files.read_below(root, path)
+    return None
+
+
+def surroundings(out: Path, clusters: Collection[str]) -> Surroundings:
+    """Return what ``out/`` contains besides the clusters. Raises GpugenError: it cannot be read."""
+    with _reported(out, "", "read"), suppress(FileNotFoundError), files.folder(str(out)) as above:
+        return look_around(above, clusters)
+    return Surroundings([], [])
+
+
+def compare(tree: Tree | None, out: Path, cluster: str) -> list[Change]:
+    """List how the folder differs from what ``write``, or without a tree ``prune``, would leave.
 
     Raises GpugenError: unreadable folder, or a newer gpugen wrote it.
     """
@@ -55,7 +68,7 @@ def diff(tree: Tree, out: Path, cluster: str, shown: str = "") -> Iterator[str]:
     with _reported(out, cluster, "read"):
         survey = look(tree, out, cluster)
         with cluster_folder(out, cluster) as root:
-            yield from differences.unified(shown or cluster, survey.changes, root, survey.expected)
+            yield from differences.unified(shown or cluster, survey, root)
 
 
 def write(
@@ -73,29 +86,11 @@ def write(
     one run; None takes one for this call. Raises NotOursError: foreign files are in the way,
     nothing was changed. GpugenError: an error of the environment; the old tree is unchanged.
     """
-    if lock is None:
-        with Lock(out) as own:
-            return write(tree, out, cluster, force=force, overwrite=overwrite, lock=own)
-    with _reported(out, cluster):
-        if not lock.is_held:
-            with suppress(FileNotFoundError):  # another run is at work
-                if look(tree, out, cluster).is_clean:
-                    return []
-        with files.plain_modes(), unwinding():
-            lock.acquire()
-            return _commit(lock, cluster, look(tree, out, cluster), force, overwrite)
 
+    def survey() -> Survey:
+        return look(tree, out, cluster)
 
-def surroundings(out: Path, clusters: Collection[str]) -> Surroundings:
-    """Return what ``out/`` contains besides the clusters. Raises GpugenError: it cannot be read."""
-    with _reported(out, "", "read"), suppress(FileNotFoundError), files.folder(str(out)) as above:
-        return look_around(above, clusters)
-    return Surroundings((), ())
-
-
-def orphans(out: Path, clusters: Collection[str]) -> list[str]:
-    """List the folders in ``out/`` with gpugen's index that belong to none of the clusters."""
-    return list(surroundings(out, clusters).orphans)
+    return _commit(survey, out, cluster, lock, force=force, overwrite=overwrite)
 
 
 def prune(
@@ -111,57 +106,44 @@ def prune(
     keep: prefix of paths to keep, such as ``ansible/``, with their index. Raises NotOursError: a
     listed file was edited, or the index is damaged; nothing was changed.
     """
-    if lock is None:
-        with Lock(out) as own:
-            return prune(out, cluster, keep=keep, force=force, lock=own)
-    with _reported(out, cluster), files.plain_modes(), unwinding():
-        with cluster_folder(out, cluster) as root:
-            if root is None or not (files.is_there(FOLDER, root) or files.is_there(FORMER, root)):
-                return []
-        lock.acquire()
-        survey = look(_kept(out, cluster, keep, force=force), out, cluster)
-        if survey.index.texts and not survey.index.files:
-            raise NotOursError(
-                f"{out}/{cluster}/{INDEX} is damaged: it is unknown which files gpugen wrote",
-                "delete the folder by hand",
-            )
-        return _commit(lock, cluster, survey, force)
 
+    def survey() -> Survey:
+        return look(None, out, cluster, keep=keep, force=force)
 
-def survey_gone(out: Path, cluster: str) -> list[Change]:
-    """List what ``prune`` would delete and keep. Raises GpugenError: unreadable folder."""
-    with _reported(out, cluster, "read"):
-        return look(None, out, cluster).changes
-
-
-def read(out: Path, cluster: str, path: str) -> bytes | None:
-    """Return the content of a path of a cluster's folder, None if it is not a regular file."""
-    with suppress(OSError, GpugenError), cluster_folder(out, cluster) as root:
-        return None if root is None else files.read_below(root, path)
-    return None
-
-
-def _kept(out: Path, cluster: str, beginning: str, *, force: bool) -> Tree | None:
-    """Return the files with this prefix that match the index, or all with force."""
-    kept = Tree()
-    with cluster_folder(out, cluster) as root:
-        if root is None or not beginning:
-            return None
-        before = index.read(root, f"{out}/{cluster}")
-        for path in before.files:
-            content = files.read_below(root, path) if path.startswith(beginning) else None
-            if content is not None and (force or before.owns(path, content)):
-                kept.add(path, content)
-    return kept if len(kept) else None
+    return _commit(survey, out, cluster, lock, force=force)
 
 
 def _commit(
-    lock: Lock, cluster: str, survey: Survey, force: bool, overwrite: Collection[str] = ()
+    survey: Callable[[], Survey],
+    out: Path,
+    cluster: str,
+    shared: Lock | None,
+    *,
+    force: bool,
+    overwrite: Collection[str] = (),
 ) -> list[Change]:
     """Apply the changes of a survey. Returns them, and for a deleted cluster what is kept."""
-    place = f"{lock.path}/{cluster}"
-    if survey.is_clean:
-        return []
+    with _reported(out, cluster), nullcontext(shared) if shared else Lock(out) as lock:
+        if not lock.is_held:
+            with suppress(FileNotFoundError):  # another run is at work
+                if survey().is_clean:
+                    return []
+        lock.acquire()
+        found = survey()
+        if found.is_clean:
+            return []
+        _refuse_foreign(f"{out}/{cluster}", found, force=force, overwrite=overwrite)
+        transaction.change(lock, cluster, found)
+    done = {*found.write, *found.delete}
+    return [c for c in found.changes if c.path in done or not found.expected]
+
+
+def _refuse_foreign(place: str, survey: Survey, *, force: bool, overwrite: Collection[str]) -> None:
+    if survey.before.texts and not survey.before.files and not survey.expected:
+        raise NotOursError(
+            f"{place}/{INDEX} is damaged: it is unknown which files gpugen wrote",
+            "delete the folder by hand",
+        )
     _refuse(place, survey.immovable, "move them away; not even --force deletes your folders")
     if not force:
         refused = [change for change in survey.refused if change.path not in overwrite]
@@ -170,22 +152,13 @@ def _commit(
             refused,
             "see them with --diff; --overwrite PATH replaces one, --force all of them",
         )
-    try:
-        if survey.is_new:
-            write_new(lock, cluster, survey.expected)
-        else:
-            change(lock, cluster, survey)
-    finally:
-        lock.clear_stage()
-    done = {*survey.write, *survey.delete}
-    return [c for c in survey.changes if c.path in done or not survey.expected]
 
 
 def _refuse(place: str, refused: list[Change], hint: str) -> None:
     """Raise NotOursError with the first paths if anything is refused."""
     if not refused:
         return
-    named = ", ".join(f"{files.printable(c.path)} ({c.kind})" for c in refused[:_MOST_NAMED])
+    named = ", ".join(f"{printable(c.path)} ({c.kind})" for c in refused[:_MOST_NAMED])
     rest = len(refused) - _MOST_NAMED
     more = f" and {rest} more" if rest > 0 else ""
     raise NotOursError(
@@ -203,4 +176,4 @@ def _reported(out: Path, cluster: str, verb: str = "write") -> Iterator[None]:
         place = name if name.startswith(str(out)) else f"{out}/{cluster}/{name}".rstrip("/")
         reason = error.strerror or str(error)
         hint = "" if verb == "read" else "the previous output is unchanged"
-        raise GpugenError(f"cannot {verb} {files.printable(place)}: {reason}", hint) from error
+        raise GpugenError(f"cannot {verb} {printable(place)}: {reason}", hint) from error

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from gpugen.text.credentials import masked_line
+from gpugen.text.spelling import printable
 from gpugen.write import files
 from gpugen.write.index import is_index
-from gpugen.write.survey import Change, Kind
+from gpugen.write.survey import Kind, Survey
 
 _NO_NEWLINE = "\\ No newline at end of file"
 
 
-def unified(
-    shown: str, changes: list[Change], root: int | None, expected: Mapping[str, bytes]
-) -> Iterator[str]:
+def unified(shown: str, survey: Survey, root: int | None) -> Iterator[str]:
     """Yield the diff from the existing to the expected content, lines without line ends.
 
     shown: what paths begin with. root: handle of the folder, None if there is none. What a diff
     cannot show is a sentence.
     """
-    for change in changes:
-        name = files.printable(f"{shown}/{change.path}")
+    expected = survey.expected
+    for change in survey.changes:
+        name = printable(f"{shown}/{change.path}")
         if is_index(change.path):
-            if all(is_index(one.path) for one in changes):
+            if all(is_index(one.path) for one in survey.changes):
                 yield f"Only the index differs: {name} ({change.kind})"
             continue
         if change.kind is Kind.MODE:
@@ -46,7 +46,7 @@ def _of_file(name: str, before: bytes | None, after: bytes | None) -> Iterator[s
         return
     for line in difflib.unified_diff(old, new, old_name, new_name, lineterm=""):
         text, end, _ = line.partition("\n")
-        yield masked_line(files.printable(text))
+        yield masked_line("\t".join(map(printable, text.split("\t"))))
         if not end and line[0] in " +-" and line[:4] not in ("--- ", "+++ "):
             yield _NO_NEWLINE
 

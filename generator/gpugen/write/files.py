@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
 
 LARGEST = 64 * 1024 * 1024  # bytes; rendered files are far smaller, so a larger one is foreign
 _DEEPEST = 64  # nested folders; whatever is deeper is foreign
@@ -17,37 +14,34 @@ WRONG_BITS = 0o7111  # git records the executable bit; no rendered file has it
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-_CONTROLS = re.compile(
-    r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
+
+Stamp = tuple[int, int, int]
 
 
-class Stamp(NamedTuple):
-    """The part of a file's status that changes with its content; mtime in nanoseconds."""
-
-    inode: int
-    size: int
-    mtime: int
-
-
-def printable(text: str) -> str:
-    """Return the text with control characters escaped, except tabs."""
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
-def parent(path: str) -> str:
-    """Return the folder part of a path of the tree; empty for the top."""
-    return path.rpartition("/")[0]
+def stamp(status: os.stat_result) -> Stamp:
+    """Return the part of a file's status that changes with its content."""
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def folders_of(paths: Iterable[str]) -> set[str]:
     """Return every folder that the paths need, without the top itself."""
     folders: set[str] = set()
-    for folder in {parent(path) for path in paths}:
+    for path in paths:
+        folder = path.rpartition("/")[0]
         while folder and folder not in folders:
             folders.add(folder)
-            folder = parent(folder)  # noqa: PLW2901  # upwards until one is known
+            folder = folder.rpartition("/")[0]
     return folders
+
+
+@contextmanager
+def named(path: str) -> Iterator[None]:
+    """Let errors of the block report this path, not that of the system call."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = path
+        raise
 
 
 def open_folder(name: str, within: int | None = None) -> int:
@@ -68,16 +62,19 @@ def folder(name: str, within: int | None = None) -> Iterator[int]:
         os.close(handle)
 
 
-def open_below(root: int, path: str) -> int:
-    """Open a folder below another, step by step without following links; empty for itself."""
+@contextmanager
+def at(root: int, path: str) -> Iterator[tuple[int, str]]:
+    """Keep the folder of a path open, step by step without following links; yield the name too."""
+    *steps, name = path.split("/")
     handle = os.dup(root)
-    for step in path.split("/") if path else ():
-        try:
+    try:
+        for step in steps:
             inner = open_folder(step, handle)
-        finally:
             os.close(handle)
-        handle = inner
-    return handle
+            handle = inner
+        yield handle, name
+    finally:
+        os.close(handle)
 
 
 def read(name: str, within: int, largest: int = LARGEST) -> tuple[bytes, os.stat_result] | None:
@@ -100,45 +97,16 @@ def read(name: str, within: int, largest: int = LARGEST) -> tuple[bytes, os.stat
 
 def read_below(root: int, path: str) -> bytes | None:
     """Return the content of a regular file below a folder, None for anything else."""
-    above, _, name = path.rpartition("/")
-    with suppress(OSError):
-        handle = open_below(root, above)
-        try:
-            found = read(name, handle)
-        finally:
-            os.close(handle)
+    with suppress(OSError), at(root, path) as (above, name):
+        found = read(name, above)
         return found[0] if found else None
     return None
 
 
-def create(path: str, content: bytes, within: int) -> None:
+def create(name: str, content: bytes, within: int) -> None:
     """Write a new file, which must not exist. Errors of write and close are raised."""
-    try:
-        handle = os.open(path, _CREATE, 0o644, dir_fd=within)
-        try:
-            done = os.write(handle, content)
-            while done < len(content):
-                done += os.write(handle, content[done:])
-        finally:
-            os.close(handle)
-    except OSError as error:
-        error.filename = path
-        raise
-
-
-@contextmanager
-def named(path: str) -> Iterator[None]:
-    """Let errors of the block report this path, not that of the system call."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = path
-        raise
-
-
-def stamp(status: os.stat_result) -> Stamp:
-    """Return the part of a status that changes with the content."""
-    return Stamp(status.st_ino, status.st_size, status.st_mtime_ns)
+    with os.fdopen(os.open(name, _CREATE, 0o644, dir_fd=within), "wb") as file:
+        file.write(content)
 
 
 def entries(handle: int) -> list[os.DirEntry[str]]:
@@ -147,46 +115,22 @@ def entries(handle: int) -> list[os.DirEntry[str]]:
         return sorted(found, key=lambda entry: entry.name)
 
 
-def is_there(name: str, within: int) -> bool:
-    """Tell whether anything has this name, even a broken link."""
-    try:
-        os.stat(name, dir_fd=within, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
-
-
 def empty_folders(path: str, name: str, within: int) -> list[str] | None:
     """Return the paths of a folder and all its subfolders, None if it contains anything else.
 
     git ignores such folders. One that cannot be read may contain something.
     """
     found = [path]
-    if path.count("/") > _DEEPEST:
-        return None
-    try:
-        with folder(name, within) as handle:
-            for entry in entries(handle):
-                if not entry.is_dir(follow_symlinks=False):
-                    return None
-                below = empty_folders(f"{path}/{entry.name}", entry.name, handle)
-                if below is None:
-                    return None
-                found += below
-    except OSError:
-        return None
-    return found
-
-
-def remove_if_empty(name: str, within: int) -> bool:
-    """Delete a folder if it is empty, and tell whether it was."""
-    try:
-        os.rmdir(name, dir_fd=within)
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise
-        return False
-    return True
+    with suppress(OSError), folder(name, within) as handle:
+        for entry in entries(handle):
+            if not entry.is_dir(follow_symlinks=False) or path.count("/") > _DEEPEST:
+                return None
+            below = empty_folders(f"{path}/{entry.name}", entry.name, handle)
+            if below is None:
+                return None
+            found += below
+        return found
+    return None
 
 
 def remove_tree(name: str, within: int) -> None:
@@ -198,13 +142,3 @@ def remove_tree(name: str, within: int) -> None:
             else:
                 os.unlink(entry.name, dir_fd=handle)
     os.rmdir(name, dir_fd=within)
-
-
-@contextmanager
-def plain_modes() -> Iterator[None]:
-    """Create files as 0644 and folders as 0755, whatever the user's umask."""
-    before = os.umask(0o022)
-    try:
-        yield
-    finally:
-        os.umask(before)

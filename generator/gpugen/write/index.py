@@ -1,8 +1,8 @@
 """The index of a rendered cluster: lines of SHA-256 and path that answer "may I overwrite this?".
 
 One file for the cluster and one for each pool, so that branches that change two pools never touch
-the same one. After merges it may contain conflict markers, both sides of a conflict and old lines,
-which are all read.
+the same one; one more as long as a commit is under way. After merges it may contain conflict
+markers, both sides of a conflict and old lines, which are all read.
 """
 
 from __future__ import annotations
@@ -16,25 +16,29 @@ from typing import NamedTuple
 
 from gpugen import __version__
 from gpugen.errors import GpugenError
+from gpugen.model import NOTHING
 from gpugen.model.tree import Tree
+from gpugen.text.versions import release
 from gpugen.write import files
 from gpugen.write.shares import CLUSTER, shares
 
 FOLDER = ".gpugen-index"
 INDEX = f"{FOLDER}/cluster"
+UNFINISHED = f"{FOLDER}/unfinished"  # while files are moved; a killed run leaves it
 _POOL = f"{FOLDER}/pool-"
 FORMER = ".gpugen.json"  # the index of gpugen 0.1 before its first release: read, then removed
 LARGEST = 16 * 1024 * 1024  # bytes of all index files together; of 500 pools they have one
 
 _HEAD = "# SHA-256 and path of each file that gpugen wrote here and may overwrite\n"
-_NAME = re.compile(r"cluster|pool-[a-z0-9][a-z0-9-]{0,62}")
+_NAME = re.compile(r"cluster|unfinished|pool-[a-z0-9][a-z0-9-]{0,62}")
 _LINE = re.compile(r"^([0-9a-f]{64}) (.+)$", re.MULTILINE)
 _HASH = re.compile(r"[0-9a-f]{64}")
-_WRITER = re.compile(r"^gpugen ([0-9][0-9a-z.]{0,40})$", re.MULTILINE)
-_VERSION = re.compile(
-    r"([0-9]{1,9}(?:\.[0-9]{1,9}){0,3})(?:\.?(dev|a|b|rc|post)([0-9]{1,9}))?(?:\.dev[0-9]{1,9})?"
+_WRITER = re.compile(  # version, numbers, phase, number of the phase
+    r"^gpugen (([0-9]{1,9}(?:\.[0-9]{1,9}){0,3})"
+    r"(?:\.?(dev|a|b|rc|post)([0-9]{1,9}))?(?:\.dev[0-9]{1,9})?)$",
+    re.MULTILINE,
 )
-_PHASES = ("dev", "a", "b", "rc", None, "post")
+_PHASES = ("dev", "a", "b", "rc", "", "post")
 _FORBIDDEN = frozenset(("", ".", "..", ".git"))  # steps of a path, in lower case
 _DEEPEST, _LONGEST = 32, 256  # steps of a path, characters of a step; rendered paths have far fewer
 
@@ -46,9 +50,9 @@ class Index(NamedTuple):
     path.
     """
 
-    files: Mapping[str, Collection[str]]
-    version: str
-    texts: Mapping[str, bytes]
+    files: Mapping[str, Collection[str]] = NOTHING
+    version: str = ""
+    texts: Mapping[str, bytes] = NOTHING
 
     def owns(self, path: str, content: bytes) -> bool:
         """Tell whether this is what gpugen wrote at a path, as a whole or in every share of it."""
@@ -103,15 +107,22 @@ def texts_for(tree: Tree, before: Index) -> dict[str, bytes]:
     return {path: "".join((_HEAD, *rows)).encode() for path, rows in lines.items()}
 
 
+def unfinished(before: Index, expected: Mapping[str, bytes]) -> bytes:
+    """Return the lines of what stands and of what is to come, each file as a whole."""
+    lines = [f"{hash_} {path}\n" for path, hashes in before.files.items() for hash_ in hashes]
+    lines += [line(path, content) for path, content in expected.items() if not is_index(path)]
+    return "".join((_HEAD, f"gpugen {__version__}\n", *lines)).encode()
+
+
 def read(root: int, place: str) -> Index:
     """Read the index files of an open folder as hostile input; invalid lines are ignored.
 
     place: the folder's name in messages. Raises GpugenError: a newer gpugen wrote there.
     """
     texts = dict(_texts(root))
-    written = [one for text in texts.values() for one in _WRITER.findall(_decoded(text))]
-    version = max((one for one in written if _order(one)[0]), key=_order, default="")
-    if version and _order(version) > _order(__version__):
+    written = _versions("\n".join(map(_decoded, texts.values())))
+    order, version = max(written, default=((), ""))
+    if version and order > next(_versions(f"gpugen {__version__}"))[0]:
         raise GpugenError(
             f"{place} was written by gpugen {version}; the older {__version__} would revert it",
             f"install gpugen {version} or newer",
@@ -174,12 +185,7 @@ def _is_path(path: str) -> bool:
     )
 
 
-def _order(version: str) -> tuple[tuple[int, ...], int, int]:
-    """Return the sort key of a version; without numbers if it is not a version."""
-    found = _VERSION.fullmatch(version)
-    if found is None:
-        return (), 0, 0
-    numbers = [int(part) for part in found[1].split(".")]
-    while len(numbers) > 1 and not numbers[-1]:
-        numbers.pop()
-    return tuple(numbers), _PHASES.index(found[2]), int(found[3] or 0)
+def _versions(text: str) -> Iterator[tuple[tuple[object, ...], str]]:
+    """Yield the versions that an index file names, each behind its sort key."""
+    for version, numbers, phase, number in _WRITER.findall(text):
+        yield (release(numbers), _PHASES.index(phase), int(number or 0)), version

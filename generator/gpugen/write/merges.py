@@ -91,7 +91,7 @@ class _Git:
         paths = [name.removeprefix(f"{self._prefix}/") for name in names]
         texts = {path: self._blob(commit, path) for path in paths if index.is_index(path)}
         there = {path: text for path, text in texts.items() if text is not None}
-        return Index(index.known(there), "", there)
+        return Index(index.known(there), texts=there)
 
     def _blob(self, commit: str, path: str) -> bytes | None:
         name = f"{commit}:{self._prefix}/{path}"

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 from gpugen.errors import NotOursError
-from gpugen.model import NOTHING
 from gpugen.model.tree import Tree
 from gpugen.write import conflicts, files, index
 from gpugen.write.files import Stamp
 from gpugen.write.index import FOLDER, Index, is_index
 from gpugen.write.merges import merged
-
-_NO_INDEX = Index(NOTHING, "", NOTHING)
 
 
 class Kind(StrEnum):
@@ -35,41 +32,60 @@ class Kind(StrEnum):
 
 
 class Change(NamedTuple):
-    """One difference. path: relative to the cluster's folder, a folder ends in ``/``."""
+    """One difference. path: relative to the cluster's folder, a folder ends in ``/``.
+
+    stamp: of what stands there, if it is to be replaced or deleted.
+    """
 
     path: str
     kind: Kind
+    stamp: Stamp | None = None
 
 
-class Survey:
-    """All differences of one folder, sorted into what a commit has to do about them.
+class Survey(NamedTuple):
+    """All differences of one folder.
 
-    expected: path -> content, index files included; index: their current content. refused: stops
-    the run unless it is forced; immovable: even then. spare_folders: those that no expected file
-    needs. stamps: of what is replaced or deleted.
+    expected: path -> content, index files included; before: their present content. spare_folders:
+    those that no expected file needs.
     """
 
-    def __init__(self, expected: Mapping[str, bytes], index: Index = _NO_INDEX) -> None:
-        self.expected, self.index = expected, index
-        self.changes: list[Change] = []
-        self.refused: list[Change] = []
-        self.immovable: list[Change] = []
-        self.write: list[str] = []
-        self.delete: list[str] = []
-        self.spare_folders: list[str] = []
-        self.stamps: dict[str, Stamp] = {}
-        self.is_new = True
+    expected: Mapping[str, bytes]
+    before: Index
+    changes: list[Change]
+    spare_folders: list[str]
 
-    def allow(self, paths: Collection[str]) -> None:
-        """Take some files for ours after all."""
-        self.refused = [change for change in self.refused if change.path not in paths]
-        kinds = {p: Kind.CHANGED if p in self.expected else Kind.DELETED for p in paths}
-        self.changes = [Change(c.path, kinds.get(c.path, c.kind)) for c in self.changes]
+    @property
+    def stamps(self) -> dict[str, Stamp]:
+        """The stamps of what is to be replaced or deleted, by path."""
+        return {change.path: change.stamp for change in self.changes if change.stamp}
+
+    @property
+    def write(self) -> list[str]:
+        """The paths to be written."""
+        return [change.path for change in self.changes if change.path in self.expected]
+
+    @property
+    def delete(self) -> list[str]:
+        """The paths to be deleted."""
+        return [path for path in self.stamps if path not in self.expected]
 
     @property
     def is_clean(self) -> bool:
-        """Whether a commit would have nothing to do."""
+        """Whether there is nothing to do."""
         return not (self.write or self.delete or (self.spare_folders and not self.expected))
+
+    @property
+    def refused(self) -> list[Change]:
+        """What is not gpugen's, and in the way unless a run is forced."""
+        kinds = (Kind.EDITED, Kind.REPLACED_BY_LINK, Kind.FOREIGN)
+        found = (change for change in self.changes if change.kind in kinds)
+        return [c for c in found if c.stamp or c.path.rstrip("/") in self.before.files]
+
+    @property
+    def immovable(self) -> list[Change]:
+        """Foreign files below a folder where a file goes."""
+        foreign = (change for change in self.changes if change.kind is Kind.FOREIGN)
+        return [c for c in foreign if self.expected.keys() & files.folders_of([c.path])]
 
 
 @contextmanager
@@ -80,144 +96,116 @@ def cluster_folder(out: Path, cluster: str) -> Iterator[int | None]:
     """
     if "/" in cluster or cluster.startswith(".") or not cluster:
         raise ValueError(f"{cluster!r} is not a valid folder name for out/")
-    handle = -1
-    try:
-        with files.folder(str(out)) as above:
-            handle = files.open_folder(cluster, above)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        if error.errno not in (errno.ENOTDIR, errno.ELOOP):
-            raise
-        raise NotOursError(
-            f"{out}/{cluster} cannot be used: it or {out} is a link or not a folder",
-            "remove it, or choose another folder with --out; links are not followed",
-        ) from error
-    try:
-        yield handle if handle >= 0 else None
-    finally:
-        if handle >= 0:
-            os.close(handle)
+    root = None
+    with ExitStack() as opened:
+        try:
+            above = opened.enter_context(files.folder(str(out)))
+            root = opened.enter_context(files.folder(cluster, above))
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                raise
+            raise NotOursError(
+                f"{out}/{cluster} cannot be used: it or {out} is a link or not a folder",
+                "remove it, or choose another folder with --out; links are not followed",
+            ) from error
+        yield root
 
 
-def look(tree: Tree | None, out: Path, cluster: str) -> Survey:
+def look(
+    tree: Tree | None, out: Path, cluster: str, *, keep: str = "", force: bool = False
+) -> Survey:
     """Compare a cluster's folder with a tree; without one all is to be deleted, with the index.
 
-    Raises OSError: unreadable folder.
+    keep: beginning of the paths that stay then, if gpugen wrote them, or with force. Raises
+    OSError: unreadable folder.
     """
     with cluster_folder(out, cluster) as root:
-        before = _NO_INDEX if root is None else index.read(root, f"{out}/{cluster}")
-        expected = {} if tree is None else dict(tree) | index.texts_for(tree, before)
-        walk = _Walk(Survey(expected, before))
         if root is None:
-            return walk.finish()
-        walk.visit(root, "")
-        edited = [change.path for change in walk.survey.refused if change.kind is Kind.EDITED]
-        texts = {path: files.read_below(root, path) or b"" for path in edited}
-        walk.survey.allow(merged(out / cluster, texts))
-        return walk.finish()
+            before = Index()
+        else:
+            before = index.read(root, f"{out}/{cluster}")
+            if keep:
+                tree = _kept(root, before, keep, force=force)
+        expected = dict(tree) | index.texts_for(tree, before) if tree is not None else {}
+        walk = _Walk(expected, before)
+        changes = [] if root is None else list(walk.visit(root, ""))
+        edited = [change.path for change in changes if change.kind is Kind.EDITED]
+        texts = {path: files.read_below(root, path) or b"" for path in edited if root is not None}
+    ours = merged(out / cluster, texts)
+    changes = [c._replace(kind=walk.ours(c.path)) if c.path in ours else c for c in changes]
+    for path in expected.keys() - walk.seen:
+        changes.append(Change(path, Kind.MISSING if path in before.files else Kind.ADDED))
+    return Survey(expected, before, sorted(changes), walk.spare_folders)
+
+
+def _kept(root: int, before: Index, beginning: str, *, force: bool) -> Tree | None:
+    """Return the listed files with this prefix that are ours, or all with force."""
+    kept = Tree()
+    for path in before.files:
+        content = files.read_below(root, path) if path.startswith(beginning) else None
+        if content is not None and (force or before.owns(path, content)):
+            kept.add(path, content)
+    return kept if len(kept) else None
 
 
 class _Walk:
-    """The walk through one folder, and what it has found so far."""
+    """The walk through one folder. seen: files of gpugen, present or former."""
 
-    def __init__(self, survey: Survey) -> None:
-        self.survey = survey
-        self.expected = survey.expected
-        self.known = survey.index.files
-        self.needed = files.folders_of(self.expected)
-        self.folders = self.needed | files.folders_of(self.known) | {FOLDER}
+    def __init__(self, expected: Mapping[str, bytes], before: Index) -> None:
         self.seen: set[str] = set()
+        self.spare_folders: list[str] = []
+        self._expected = expected
+        self._index = before
+        self._needed = files.folders_of(expected)
+        self._entered = self._needed | files.folders_of(before.files) | {FOLDER}
+        self._ours = expected.keys() | before.files.keys() | self._needed
 
-    def finish(self) -> Survey:
-        """Add missing files, and return everything in order."""
-        survey = self.survey
-        for path in self.expected.keys() - self.seen:
-            self._note(path, Kind.MISSING if path in self.known else Kind.ADDED)
-            survey.write.append(path)
-        for found in (survey.changes, survey.write, survey.delete):
-            found.sort()
-        return survey
-
-    def visit(self, handle: int, prefix: str) -> None:
-        """Examine every entry of a folder; prefix is its path with a slash at the end."""
+    def visit(self, handle: int, prefix: str) -> Iterator[Change]:
+        """Yield what differs in a folder; prefix is its path with a slash at the end."""
         for entry in files.entries(handle):
-            self.survey.is_new = False
             path = prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
-                self._visit_folder(entry, handle, path)
-            elif path in self.expected or path in self.known or is_index(path):
-                self._visit_file(entry, handle, path)
-            elif path in self.needed:
-                self._take_over(entry, path, Kind.FOREIGN)
+                yield from self._folder(entry, handle, path)
+            elif path not in self._ours and not is_index(path):
+                yield Change(path, Kind.FOREIGN)
             else:
-                self._note(path, Kind.FOREIGN)
+                self.seen.add(path)
+                if kind := self._kind(entry, handle, path):
+                    yield Change(path, kind, files.stamp(entry.stat(follow_symlinks=False)))
 
-    def _note(self, path: str, kind: Kind, *, is_refused: bool = False) -> None:
-        change = Change(path, kind)
-        self.survey.changes.append(change)
-        if is_refused:
-            self.survey.refused.append(change)
+    def ours(self, path: str) -> Kind:
+        """Return how a path differs that gpugen wrote."""
+        return Kind.CHANGED if path in self._expected else Kind.DELETED
 
-    def _visit_folder(self, entry: os.DirEntry[str], handle: int, path: str) -> None:
-        before = len(self.survey.changes)
-        if path in self.folders:
+    def _folder(self, entry: os.DirEntry[str], handle: int, path: str) -> Iterator[Change]:
+        if path in self._entered:
             with files.folder(entry.name, handle) as inner:
-                self.visit(inner, path + "/")
-            if path not in self.needed:
-                self.survey.spare_folders.append(path)
-        elif (empty := files.empty_folders(path, entry.name, handle)) is not None:
-            if path in self.expected:
-                self.survey.spare_folders += empty
-        else:
-            is_listed = path in self.known and path not in self.expected
-            self._note(path + "/", Kind.FOREIGN, is_refused=is_listed)
-        if path in self.expected:
-            below = self.survey.changes[before:]
-            self.survey.immovable += [c for c in below if c.kind is Kind.FOREIGN]
+                yield from self.visit(inner, path + "/")
+            if path not in self._needed:
+                self.spare_folders.append(path)
+        elif (empty := files.empty_folders(path, entry.name, handle)) is None:
+            yield Change(path + "/", Kind.FOREIGN)
+        elif path in self._expected:
+            self.spare_folders += empty
 
-    def _visit_file(self, entry: os.DirEntry[str], handle: int, path: str) -> None:
-        """Examine the path of a present or former file of gpugen."""
-        kind = Kind.EDITED if path in self.known and path not in self.needed else Kind.FOREIGN
-        if not entry.is_file(follow_symlinks=False):
-            is_link = entry.is_symlink()
-            self._take_over(entry, path, Kind.REPLACED_BY_LINK if is_link else kind)
-            return
-        found = self._read(entry, handle)
-        if found is None and not is_index(path):
-            self._take_over(entry, path, kind)
-            return
-        content, mode = found or (b"", 0)
-        if found is None or content != self.expected.get(path):
-            is_ours = is_index(path) or self._is_ours(path, content)
-            ours = Kind.CHANGED if path in self.expected else Kind.DELETED
-            self._take_over(entry, path, ours if is_ours else kind, is_refused=not is_ours)
-        elif mode & files.WRONG_BITS:
-            self._take_over(entry, path, Kind.MODE, is_refused=False)
-        else:
-            self.seen.add(path)
-
-    @staticmethod
-    def _read(entry: os.DirEntry[str], handle: int) -> tuple[bytes, int] | None:
-        with suppress(PermissionError):
-            if found := files.read(entry.name, handle):
-                return found[0], found[1].st_mode
-        return None
+    def _kind(self, entry: os.DirEntry[str], handle: int, path: str) -> Kind | None:
+        """Return how the path of a file of gpugen differs, or one where a folder is needed."""
+        is_listed = path in self._index.files and path not in self._needed
+        if entry.is_symlink():
+            return Kind.REPLACED_BY_LINK
+        found = None
+        if entry.is_file():
+            with suppress(PermissionError):
+                found = files.read(entry.name, handle)
+            if found and found[0] == self._expected.get(path):
+                return Kind.MODE if found[1].st_mode & files.WRONG_BITS else None
+            if is_index(path) or (found and self._is_ours(path, found[0])):
+                return self.ours(path)
+        return Kind.EDITED if is_listed else Kind.FOREIGN
 
     def _is_ours(self, path: str, content: bytes) -> bool:
         """Tell whether gpugen wrote this, or git merged it from what gpugen wrote."""
-        owns = self.survey.index.owns
         sides = conflicts.sides(content) or (content,)
-        return all(owns(path, side) for side in sides)
-
-    def _take_over(
-        self, entry: os.DirEntry[str], path: str, kind: Kind, *, is_refused: bool = True
-    ) -> None:
-        """Mark a path to be replaced or deleted."""
-        self._note(path, kind, is_refused=is_refused)
-        self.survey.stamps[path] = files.stamp(entry.stat(follow_symlinks=False))
-        if path in self.expected:
-            self.seen.add(path)
-            self.survey.write.append(path)
-        else:
-            self.survey.delete.append(path)
+        return all(self._index.owns(path, side) for side in sides)

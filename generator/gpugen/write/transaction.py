@@ -1,8 +1,8 @@
 """Changes of one cluster's folder: all of them, or on an error none.
 
-Before the first move the index gets the lines of the new files in addition to those of the old
-ones, so that a killed commit differs from an edit; after the last move it gets its final text.
-Replaced and deleted files wait in the staging folder until then, and an error restores them.
+Before the first new file one more index file gets the lines of what stands and of what is to come,
+so that a killed commit differs from an edit; it goes after the last move. What is replaced or
+deleted waits in the staging folder until then, and an error puts it back.
 """
 
 from __future__ import annotations
@@ -10,215 +10,140 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from functools import partial
+from typing import Any
 
-from gpugen import __version__
 from gpugen.errors import GpugenError, NotOursError
-from gpugen.write import files
-from gpugen.write.files import Stamp, remove_if_empty
-from gpugen.write.index import FOLDER, INDEX, is_index, line
+from gpugen.text.spelling import printable
+from gpugen.write import files, index
+from gpugen.write.index import FOLDER, UNFINISHED, is_index
 from gpugen.write.lock import Lock
-from gpugen.write.signals import held
 from gpugen.write.survey import Survey
 
 # Errors of file systems without hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-_link = partial(os.link, follow_symlinks=False)
-_BEFORE, _BOTH = "before", "both"  # the staged index as it was, and with the new lines
-
-
-def write_new(lock: Lock, cluster: str, expected: Mapping[str, bytes]) -> None:
-    """Write a cluster that does not exist yet: staged as a whole, moved by one rename."""
-    stage = lock.stage()
-    with files.named(""):
-        os.mkdir("new", 0o755, dir_fd=stage)
-    with files.folder("new", stage) as root:
-        for folder in sorted(files.folders_of(expected)):
-            os.mkdir(folder, 0o755, dir_fd=root)
-        for path, content in expected.items():
-            files.create(path, content, root)
-    with files.named(""):
-        os.rename("new", cluster, src_dir_fd=stage, dst_dir_fd=lock.out)
+_TOP = ""  # the cluster's folder itself
 
 
 def change(lock: Lock, cluster: str, survey: Survey) -> None:
-    """Change an existing cluster from what was surveyed to what is expected.
+    """Change a cluster's folder from what was surveyed to what is expected.
 
     Raises NotOursError: a file was changed after the survey. OSError: an error of the disk. In both
     cases everything is as before the call; GpugenError: it is not, as the message says.
     """
-    stage, expected = lock.stage(), survey.expected
-    paths = [*survey.write, INDEX] if INDEX not in survey.write and expected else survey.write
-    staged = {path: f"new-{number}" for number, path in enumerate(paths)}
-    for path, name in staged.items():
-        with files.named(path):
-            files.create(name, expected[path], stage)
-    with files.named(INDEX):
-        files.create(_BOTH, _both(survey), stage)
-        if INDEX in survey.index.texts:
-            files.create(_BEFORE, survey.index.texts[INDEX], stage)
-    with files.folder(cluster, lock.out) as root, held():
-        moves = _Moves(root, stage, survey.stamps)
-        try:
-            _carry_out(moves, survey, staged)
-            if not expected:
-                remove_if_empty(cluster, lock.out)
-        except BaseException as error:
-            moves.undo(error)
-            raise
-        finally:
-            moves.close()
-
-
-def _both(survey: Survey) -> bytes:
-    """Return the text of an index with the lines of existing and of new files."""
-    known = survey.index.files.items()
-    lines = [f"{hash_} {path}\n" for path, hashes in known for hash_ in hashes]
-    lines += [line(path, survey.expected[path]) for path in survey.write if not is_index(path)]
-    return "".join((f"gpugen {__version__}\n", *lines)).encode()
+    stage = lock.stage()
+    contents = {path: survey.expected[path] for path in survey.write}
+    contents[UNFINISHED] = index.unfinished(survey.before, survey.expected)
+    staged = {path: f"new-{number}" for number, path in enumerate(contents)}
+    moves = _Moves(lock.out, cluster, stage, survey)
+    try:
+        for path, name in staged.items():
+            with files.named(path):
+                files.create(name, contents[path], stage)
+        _carry_out(moves, survey, staged)
+    except BaseException as error:
+        moves.revert(error)
+        raise
+    finally:
+        os.close(stage)
+        lock.clear_stage()
 
 
 def _carry_out(moves: _Moves, survey: Survey, staged: Mapping[str, str]) -> None:
-    """Do all moves; the index files come last, and of these the cluster's own."""
-    texts = survey.index.texts
-    for path in (FOLDER, INDEX):
-        if path in survey.stamps and path not in texts:  # somebody's link or file
-            moves.replace(path)
-    moves.make_folders([FOLDER])
-    moves.overwrite(INDEX, _BOTH, before=_BEFORE if INDEX in texts else "")
+    """Delete, then create; index files last, as the next run reads them if this one is killed."""
     for path in survey.delete:
-        if not is_index(path) and path != FOLDER:
-            moves.replace(path)
-    moves.remove_folders(folder for folder in survey.spare_folders if folder != FOLDER)
-    moves.make_folders(files.folders_of(survey.write))
-    paths = [path for path in survey.write if not is_index(path)]
-    paths += filter(is_index, {*survey.write, *survey.delete} - {INDEX})
-    for path in paths:
-        moves.replace(path, staged.get(path, ""))
-    if survey.expected:
-        moves.overwrite(INDEX, staged[INDEX])
-    else:
-        moves.replace(INDEX)
-        moves.remove_folders([FOLDER])
+        if not is_index(path):
+            moves.set_aside(path)
+    spare = {*survey.spare_folders} - {FOLDER}
+    moves.change_folders(os.rmdir, sorted(spare, reverse=True), os.mkdir)
+    moves.change_folders(os.mkdir, (_TOP, FOLDER), os.rmdir)
+    moves.place(UNFINISHED, staged[UNFINISHED], os.rename)
+    moves.change_folders(os.mkdir, sorted(files.folders_of(survey.write)), os.rmdir)
+    for path in sorted(survey.write, key=is_index):
+        if path in survey.stamps:
+            moves.set_aside(path)
+        moves.place(path, staged[path], _link)
+    for path in sorted(filter(is_index, {*survey.delete, UNFINISHED})):
+        moves.set_aside(path)
+    if not survey.expected:
+        moves.change_folders(os.rmdir, (FOLDER, _TOP), os.mkdir)
 
 
 class _Moves:
     """Moves between a cluster's folder and the staging folder, each of which can be reverted."""
 
-    def __init__(self, root: int, stage: int, stamps: Mapping[str, Stamp]) -> None:
-        self._root = root
-        self._stage = stage
-        self._stamps = stamps
-        self._undo: list[Callable[[], object]] = []
-        self._folder = ""
-        self._handle = -1
+    def __init__(self, out: int, cluster: str, stage: int, survey: Survey) -> None:
+        self._out, self._cluster, self._stage = out, cluster, stage
+        self._stamps = survey.stamps
+        self._undo: list[tuple[Callable[..., None], str, str]] = []
 
-    def close(self) -> None:
-        """Close the open folder."""
-        if self._handle >= 0:
-            os.close(self._handle)
-        self._handle = -1
+    def set_aside(self, path: str) -> None:
+        """Move a path's content to staging. Raises NotOursError: it is not what was surveyed."""
+        aside = f"old-{len(self._undo)}"
+        try:
+            self.do(_take, path, aside)
+        except FileNotFoundError:
+            raise NotOursError(f"{printable(path)} was deleted in the meantime") from None
+        self._undo.append((os.rename, path, aside))
+        status = os.stat(aside, dir_fd=self._stage, follow_symlinks=False)
+        if path != UNFINISHED and files.stamp(status) != self._stamps[path]:
+            raise NotOursError(f"{printable(path)} was changed by another program in the meantime")
 
-    def replace(self, path: str, staged: str = "") -> None:
-        """Move a path's content to staging, and put a staged file there if one is given.
+    def place(self, path: str, staged: str, call: Callable[..., None]) -> None:
+        """Put a staged file in place. Raises NotOursError: something is there by now."""
+        try:
+            self.do(call, path, staged)
+        except FileExistsError as error:
+            what = f"{printable(path)} was made by another program in the meantime"
+            raise NotOursError(what) from error
+        if path != UNFINISHED or path not in self._stamps:  # else that of a killed commit is there
+            self._undo.append((os.unlink, path, ""))
 
-        Raises NotOursError: it is not what the survey found.
-        """
-        with files.named(path):
-            self._set_aside(path)
-            if staged:
-                self._put(path, staged)
+    def change_folders(
+        self, call: Callable[..., None], paths: Iterable[str], revert: Callable[..., None]
+    ) -> None:
+        """Create those that are missing, or delete those that are empty."""
+        for path in paths:
+            try:
+                self.do(call, path)
+            except OSError as error:
+                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                    raise
+            else:
+                self._undo.append((revert, path, ""))
 
-    def overwrite(self, path: str, staged: str, before: str = "") -> None:
-        """Replace a file by a staged one in one step. before: what reverts it."""
-        with files.named(path):
-            folder, name = self._at(path)
-            os.rename(staged, name, src_dir_fd=self._stage, dst_dir_fd=folder)
-        undo = partial(self._bring_back, path, before) if before else partial(self._take_out, path)
-        self._undo.append(undo)
-
-    def make_folders(self, folders: Iterable[str]) -> None:
-        """Create missing folders."""
-        for path in sorted(folders):
-            with files.named(path), suppress(FileExistsError):
-                self._make_folder(path)
-                self._undo.append(partial(self._remove_folder, path))
-
-    def remove_folders(self, folders: Iterable[str]) -> None:
-        """Delete empty folders, innermost first."""
-        for path in sorted(folders, reverse=True):
-            with files.named(path):
-                if self._remove_folder(path):
-                    self._undo.append(partial(self._make_folder, path))
-
-    def undo(self, cause: BaseException) -> None:
+    def revert(self, cause: BaseException) -> None:
         """Revert every move, the last first.
 
         Raises GpugenError: an error of the disk; the next run completes the commit.
         """
         try:
             while self._undo:
-                self._undo.pop()()
+                self.do(*self._undo.pop())
         except OSError as error:
             raise GpugenError(
                 f"failed halfway ({cause}), and reverting failed: {error.strerror}",
                 "repair the disk and render again, which completes the commit",
             ) from cause
 
-    def _at(self, path: str) -> tuple[int, str]:
-        """Return the handle of a path's folder, opened without following links, and its name."""
-        folder, _, name = path.rpartition("/")
-        if folder != self._folder or self._handle < 0:
-            self.close()
-            self._handle = files.open_below(self._root, folder)
-            self._folder = folder
-        return self._handle, name
+    def do(self, call: Callable[..., Any], path: str, staged: str = "") -> None:
+        """Call a function of ``os`` for a path, with a staged file if it takes two."""
+        full = f"{self._cluster}/{path}".rstrip("/")
+        with files.named(path), files.at(self._out, full) as (folder, name):
+            if staged:
+                call(staged, name, src_dir_fd=self._stage, dst_dir_fd=folder)
+            else:
+                call(name, dir_fd=folder)
 
-    def _set_aside(self, path: str) -> None:
-        (folder, name), aside = self._at(path), f"old-{len(self._undo)}"
-        try:
-            os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=self._stage)
-        except FileNotFoundError:
-            if path in self._stamps:
-                raise NotOursError(f"{files.printable(path)} was deleted in the meantime") from None
-            return
-        self._undo.append(partial(self._bring_back, path, aside))
-        status = os.stat(aside, dir_fd=self._stage, follow_symlinks=False)
-        if not is_index(path) and files.stamp(status) != self._stamps.get(path):
-            done = "changed" if path in self._stamps else "made"
-            raise NotOursError(
-                f"{files.printable(path)} was {done} by another program in the meantime"
-            )
 
-    def _bring_back(self, path: str, aside: str) -> None:
-        folder, name = self._at(path)
-        os.rename(aside, name, src_dir_fd=self._stage, dst_dir_fd=folder)
+def _take(staged: str, name: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+    os.rename(name, staged, src_dir_fd=dst_dir_fd, dst_dir_fd=src_dir_fd)
 
-    def _put(self, path: str, staged: str) -> None:
-        """Create a file, and fail if it exists by now."""
-        folder, name = self._at(path)
-        place = _link if path not in self._stamps else os.rename
-        try:
-            place(staged, name, src_dir_fd=self._stage, dst_dir_fd=folder)
-        except FileExistsError as error:
-            raise NotOursError(
-                f"{files.printable(path)} was created by another program in the meantime"
-            ) from error
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-            os.rename(staged, name, src_dir_fd=self._stage, dst_dir_fd=folder)
-        self._undo.append(partial(self._take_out, path))
 
-    def _take_out(self, path: str) -> None:
-        folder, name = self._at(path)
-        os.unlink(name, dir_fd=folder)
-
-    def _make_folder(self, path: str) -> None:
-        folder, name = self._at(path)
-        os.mkdir(name, 0o755, dir_fd=folder)
-
-    def _remove_folder(self, path: str) -> bool:
-        folder, name = self._at(path)
-        return remove_if_empty(name, folder)
+def _link(staged: str, name: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+    """Link, which fails if the name is taken; where there are no hard links, rename."""
+    try:
+        os.link(staged, name, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        os.rename(staged, name, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)

@@ -14,7 +14,6 @@ import pytest
 from gpugen.errors import ExitCode, GpugenError
 from gpugen.write import Lock
 from gpugen.write.lock import STATE
-from gpugen.write.signals import held
 from support.trees import FIRST, SECOND, is_current, names, render, snapshot
 
 HOLDER = """
@@ -144,13 +143,30 @@ def interruptible() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_commit_holds_signals_until_it_is_done() -> None:
+def test_commit_holds_signals_until_it_is_done(tmp_path: Path) -> None:
     done = []
 
     def commit() -> None:
+        lock.acquire()
         signal.raise_signal(signal.SIGINT)  # to this thread: a test runner may have others
         done.append("all of it")
 
-    with pytest.raises(KeyboardInterrupt), held():
+    with pytest.raises(KeyboardInterrupt), Lock(tmp_path / "out") as lock:
         commit()
     assert done
+    assert names(tmp_path) == []
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_signal_stops_a_run_before_the_next_cluster(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def run() -> None:
+        with Lock(out) as lock:
+            render(FIRST, out, cluster="a", lock=lock)
+            signal.raise_signal(signal.SIGINT)
+            render(FIRST, out, cluster="b", lock=lock)
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert names(out) == ["a"]

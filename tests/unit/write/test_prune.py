@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gpugen.errors import NotOursError
-from gpugen.write import INDEX, orphans, prune
-from support.trees import FIRST, kinds, names, render, snapshot
+from gpugen.write import INDEX, prune
+from support.trees import FIRST, kinds, names, orphans, render, snapshot
 
 
 @pytest.fixture
