@@ -246,7 +246,7 @@ def test_two_runs_and_one_node(runs: Runs) -> None:
     code, said = runs.play("empty")
     assert code == 2, said
     assert f"{NODE} belongs to run {first['id']} of {first['who']} since " in said
-    assert "say -e gpugen_take_over=true" in said
+    assert "pass -e gpugen_take_over=true" in said
     assert runs.holder() == ""
     code, said = runs.play("empty", gpu_node_take_over=True)
     assert code == 0, said

@@ -66,7 +66,7 @@ class UnknownRow(KeyError):  # noqa: N818 says what happened, like FileNotFoundE
         return word.replace("gpu", "GPU").replace("mig", "MIG").replace("kubernetes", "Kubernetes")
 
     @property
-    def fault(self) -> str:
+    def message(self) -> str:
         """What is wrong, as a sentence."""
         if self.newest:
             word = f"{self.word[0].upper()}{self.word[1:]}"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from gpugen.catalog import reading, shape
 from gpugen.catalog.geometry_rules import contradictions
+from gpugen.catalog.range_rules import backwards
 from gpugen.catalog.words import finding
 from gpugen.load.faults import MAX_BYTES
 from gpugen.load.source import Source, read_bytes
@@ -122,10 +123,16 @@ class _Reader:
                 f"did you mean {close!r}?" if close else shown,
             )
             return False
-        faults = list(contradictions(row)) if section == "migGeometries" else []
-        for inner, message in faults:
-            self._complain(source, "catalog-geometry", (*steps, *inner), message, key=False)
-        return not faults
+        return self._is_coherent(source, section, id, row)
+
+    def _is_coherent(self, source: Source, section: str, id: str, row: Mapping[str, Any]) -> bool:
+        """Complain of values that are in order alone, and contradict one another."""
+        before = len(self.findings)
+        for inner, ends in backwards(row):
+            self._complain(source, "catalog-range", (section, id, *inner), *ends, key=False)
+        for inner, message in contradictions(row) if section == "migGeometries" else ():
+            self._complain(source, "catalog-geometry", (section, id, *inner), message, key=False)
+        return len(self.findings) == before
 
     def check_references(self) -> None:
         """Refuse GPU models whose geometry nobody describes."""

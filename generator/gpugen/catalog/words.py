@@ -56,6 +56,11 @@ FAULTS: dict[str, Words] = {
         "{1}",
         "MIG layouts are validated against the GPU model's geometry, so its row is required.",
     ),
+    "catalog-range": Words(
+        "{0} {1} comes after {2} {3}, so the range contains nothing",
+        "exchange the two, or remove the one whose end is open",
+        "What is outside of every range would be refused, or treated as unknown, silently.",
+    ),
     "catalog-more": Words(
         "and more; only the first {0} errors of a file are listed",
         "correct the first ones; the others may have the same cause",

@@ -13,11 +13,11 @@ _FREE_EXPANSION = 1000  # values; no bomb is that small
 
 
 class Anchors:
-    """Values by the names of their anchors; ``fault`` takes what is wrong with a name."""
+    """Values by the names of their anchors; ``refuse`` takes what is wrong with a name."""
 
-    def __init__(self, text: str, fault: Callable[..., None]) -> None:
+    def __init__(self, text: str, refuse: Callable[..., None]) -> None:
         self._text = text
-        self._fault = fault
+        self._refuse = refuse
         self._values: dict[str, Any] = {}
         self._measures: dict[int, tuple[int, int]] = {}  # by a collection's id
         self._heaviest = (0, 0)  # values behind an alias, its offset
@@ -27,7 +27,7 @@ class Anchors:
         if name is None:
             return
         if name in self._values:
-            self._fault("spec-anchor-twice", offset, shown(name))
+            self._refuse("spec-anchor-twice", offset, shown(name))
         self._refuse_tail(name, offset)
         self._values[name] = value
 
@@ -41,10 +41,10 @@ class Anchors:
         value = self._values.get(name)
         self._refuse_tail(name, offset)
         if name not in self._values and must_be_known:
-            self._fault("spec-unknown-alias", offset, shown(name))
+            self._refuse("spec-unknown-alias", offset, shown(name))
         elif value is OPEN:
             value = None
-            self._fault("spec-self-reference", offset, shown(name))
+            self._refuse("spec-self-reference", offset, shown(name))
         size, levels = self._measure(value)
         self._heaviest = max(self._heaviest, (size, offset))
         return value, levels
@@ -54,12 +54,12 @@ class Anchors:
         if self._heaviest[0]:
             size, _ = self._measure(root)
             if size > max(MAX_EXPANSION * count, _FREE_EXPANSION):
-                self._fault("spec-alias-expansion", self._heaviest[1], count, size)
+                self._refuse("spec-alias-expansion", self._heaviest[1], count, size)
 
     def _refuse_tail(self, name: str, offset: int) -> None:
         """Refuse a name that YAML 1.2 would read on, over characters that end it in YAML 1.1."""
         if self._text.startswith(("?", ":", "%", "@", "`"), offset + 1 + len(name)):
-            self._fault("spec-quote-needed", offset, self._text[offset])
+            self._refuse("spec-quote-needed", offset, self._text[offset])
             raise StopReadingError
 
     def _measure(self, value: Any) -> tuple[int, int]:

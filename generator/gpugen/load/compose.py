@@ -56,7 +56,7 @@ class Composer:
         self._has_escapes = "\\" in text
         self._frame = self._document = _Frame([], 0, None, is_mapping=False)
         self._frames = [self._frame]
-        self._anchors = Anchors(text, self._fault)
+        self._anchors = Anchors(text, self._refuse)
 
     @property
     def root(self) -> Any:
@@ -113,9 +113,9 @@ class Composer:
             frame.is_key, outer.key = True, _BROKEN
             frame.is_template = self._text.startswith(TEMPLATES, outer.offset)
             if frame.is_template:
-                self._fault("spec-template", outer.offset)
+                self._refuse("spec-template", outer.offset)
             else:
-                self._fault("spec-collection-as-key", offset)
+                self._refuse("spec-collection-as-key", offset)
         self._frames.append(frame)
         self._frame = frame
 
@@ -148,7 +148,7 @@ class Composer:
             return resolve(text)
         except DoubtfulError as doubt:
             if text != "<<" or not self._frame.is_mapping or self._frame.key is not None:
-                self._fault(doubt.id, offset, *doubt.values)
+                self._refuse(doubt.id, offset, *doubt.values)
             return text
 
     def _unusual(self, event: Any, offset: int) -> Any:
@@ -158,7 +158,7 @@ class Composer:
             if len(value) > MAX_SCALAR:
                 self._stop("spec-long-scalar", offset, len(value), MAX_SCALAR)
             if self._has_escapes and (match := FORBIDDEN.search(value)):
-                self._fault("spec-control-character", offset, named(match.group()))
+                self._refuse("spec-control-character", offset, named(match.group()))
         elif event.tag is None and not self._is_swallowing(offset, event.end_mark.index):
             value = self._meaning(value, offset)
         self._refuse_tag(event, offset)
@@ -171,7 +171,7 @@ class Composer:
 
         found = list(swallowed_lines(self._text, offset, end))
         for name, at, *values in found:
-            self._fault(name, at, *values)
+            self._refuse(name, at, *values)
             if name == "spec-missing-dash":
                 raise StopReadingError
         return bool(found)
@@ -179,7 +179,7 @@ class Composer:
     def _refuse_tag(self, event: Any, offset: int) -> None:
         if event.tag is not None:
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")
-            self._fault("spec-tag", offset, shown(tag))
+            self._refuse("spec-tag", offset, shown(tag))
 
     def _key(self, value: Any, offset: int) -> None:
         frame = self._frame
@@ -192,14 +192,14 @@ class Composer:
         if not isinstance(value, str):
             spelled = shown(self._text[offset : offset + 100].split(":", 1)[0].strip())
             fault = "spec-key-not-text" if spelled else "spec-missing-key-text"
-            self._fault(fault, offset, spelled)
+            self._refuse(fault, offset, spelled)
         elif value in frame.node:
             self._duplicate(frame, value, offset)
         elif value == "<<" and self._text[offset] == "<":
-            self._fault("spec-merge-key", offset)
+            self._refuse("spec-merge-key", offset)
         elif value.startswith("-") and self._text[offset] == "-":
             rest = value.lstrip("-")
-            self._fault("spec-missing-space", offset, shown(value), shown(f"- {rest}"), "dash")
+            self._refuse("spec-missing-space", offset, shown(value), shown(f"- {rest}"), "dash")
         else:
             frame.key = value
             frame.node[value] = None
@@ -214,7 +214,7 @@ class Composer:
         frame.is_two_items = is_item and key == next(iter(frame.node))
         hint = "begin it with '- ' if it is another entry, else remove one of the two"
         hint = hint if frame.is_two_items else "remove one of the two"
-        self._fault("spec-duplicate-key", offset, shown(key), self._faults.line(first), hint)
+        self._refuse("spec-duplicate-key", offset, shown(key), self._faults.line(first), hint)
 
     def _alias(self, event: Any, offset: int) -> None:
         value, levels = self._anchors.value(event.anchor, offset, self._frame.key is not _BROKEN)
@@ -237,12 +237,12 @@ class Composer:
             frame.offsets.append(frame.offsets[-1] if is_empty else offset)
         frame.key = None
 
-    def _fault(self, id: str, offset: int, *values: object) -> None:
+    def _refuse(self, id: str, offset: int, *values: object) -> None:
         if not any(frame.is_template for frame in self._frames):
             self._faults.add(id, offset, *values)
         if self._faults.is_full:
             raise StopReadingError
 
     def _stop(self, id: str, offset: int, *values: object) -> None:
-        self._fault(id, offset, *values)
+        self._refuse(id, offset, *values)
         raise StopReadingError

@@ -63,10 +63,10 @@ class Faults:
         if not self.is_full and offset not in self._offsets:
             self._offsets.add(offset)
             column = offset - self._text.rfind("\n", 0, offset)
-            self.found.append(fault(id, Location(self.path, self.line(offset), column), *values))
+            self.found.append(finding(id, Location(self.path, self.line(offset), column), *values))
 
 
-def fault(id: str, location: Location, *values: object) -> Finding:
+def finding(id: str, location: Location, *values: object) -> Finding:
     """Make a finding about a file; values go into the words of its id."""
     from gpugen.load.words import FAULTS
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from heapq import nsmallest
 from pathlib import Path
 
-from gpugen.load.faults import MAX_BYTES, MAX_FAULTS, fault
+from gpugen.load.faults import MAX_BYTES, MAX_FAULTS, finding
 from gpugen.load.source import Source, read_bytes
 from gpugen.model.finding import Finding, Location
 from gpugen.text.spelling import nearest, quoted, shown
@@ -62,7 +62,7 @@ class Stacking:
     def add(self, path: Path) -> None:
         """Stack the spec upon everything that it extends; nothing is read beyond the boundary."""
         if not self._reader.real(path).is_relative_to(self._reader.real(self._boundary)):
-            self.findings.append(fault("spec-outside", Location(path.as_posix(), 1, 1)))
+            self.findings.append(finding("spec-outside", Location(path.as_posix(), 1, 1)))
             return
         self._add(self._reader.source(path), [self._reader.real(path)])
 
@@ -72,7 +72,7 @@ class Stacking:
         self._size += len(source.raw)
         if self._size > MAX_BYTES and not source.findings:
             start = Location(source.path.as_posix(), 1, 1)
-            self.findings.append(fault("extends-too-large", start, MAX_BYTES >> 20))
+            self.findings.append(finding("extends-too-large", start, MAX_BYTES >> 20))
             return
         self.findings += source.findings
         if not source.is_readable:
@@ -118,14 +118,14 @@ class Stacking:
                 self.findings.append(_at_item(source, index, "extends-shape", *values))
                 continue
             path = Path(os.path.normpath(source.path.parent / text))
-            fault = self._path_fault(text, path, chain, before)
-            if fault is None:
+            refusal = self._refusal(text, path, chain, before)
+            if refusal is None:
                 before.add(self._reader.real(path))
                 yield index, path
             else:
-                self.findings.append(_at_item(source, index, *fault))
+                self.findings.append(_at_item(source, index, *refusal))
 
-    def _path_fault(
+    def _refusal(
         self, text: str, path: Path, chain: list[Path], before: set[Path]
     ) -> tuple[str, ...] | None:
         """Say why a path cannot be extended: an id and the values for its words."""
@@ -165,13 +165,13 @@ def _meant(path: Path, folder: Path) -> str:
 
 def _at_item(source: Source, index: int, id: str, *values: object) -> Finding:
     places = source.places
-    return fault(id, places.of(places.root["extends"], index, key=False), *values)
+    return finding(id, places.of(places.root["extends"], index, key=False), *values)
 
 
 def _at_key(source: Source, key: str, id: str, *values: object) -> Finding:
     places = source.places
     at = places.of(places.root, key, key=False) if key in places.root else places.of_root()
-    return fault(id, at, *values)
+    return finding(id, at, *values)
 
 
 def _layer_faults(source: Source) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gpugen.load.faults import MAX_BYTES, Faults, fault
+from gpugen.load.faults import MAX_BYTES, Faults, finding
 from gpugen.model.finding import Finding, Location
 from gpugen.text.spelling import shown
 
@@ -61,17 +61,17 @@ def decode(raw: bytes, path: str) -> tuple[str, list[Finding]]:
 def _foreign(raw: bytes, start: Location) -> Finding | None:
     """Refuse by the first bytes what is not a spec at all."""
     if len(raw) > MAX_BYTES:
-        return fault("spec-size", start)
+        return finding("spec-size", start)
     if not raw.removeprefix(_BYTE_ORDER_MARK).strip():
-        return fault("spec-empty", start, "")
+        return finding("spec-empty", start, "")
     wide = next((name for mark, name in _WIDE_MARKS.items() if raw.startswith(mark)), "")
     if wide or _is_every_other_byte_zero(raw[:64]):
-        return fault("spec-utf-16", start, wide or "UTF-16 by its look: each other byte is zero")
+        return finding("spec-utf-16", start, wide or "UTF-16 by its look: each other byte is zero")
     if raw.startswith(_LFS):
-        return fault("spec-lfs-pointer", start)
+        return finding("spec-lfs-pointer", start)
     for mark, name in _CIPHERS.items():
         if raw.removeprefix(_BYTE_ORDER_MARK).startswith(mark):
-            return fault("spec-encrypted", start, name)
+            return finding("spec-encrypted", start, name)
     return None
 
 
@@ -84,7 +84,7 @@ def _not_utf8(raw: bytes, offset: int, path: str) -> Finding:
     line = raw.count(b"\n", 0, offset) + 1
     before = raw[raw.rfind(b"\n", 0, offset) + 1 : offset]
     column = len(before.decode("utf-8-sig", "replace")) + 1
-    return fault("spec-encoding", Location(path, line, column), raw[offset])
+    return finding("spec-encoding", Location(path, line, column), raw[offset])
 
 
 def named(character: str) -> str:

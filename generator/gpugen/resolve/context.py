@@ -31,7 +31,7 @@ class Context(NamedTuple):
             self.findings.append(
                 Finding(
                     f"unknown-{unknown.kind}",
-                    unknown.fault,
+                    unknown.message,
                     f"{unknown.meant} 'gpugen catalog {unknown.section}' lists them".lstrip(),
                     at,
                 )

@@ -85,10 +85,11 @@ class Advice(NamedTuple):
 def advice(key: str, mapping: dict[str, Any], at: Place, root: dict[str, Any]) -> Advice:
     """Return what to do about an unknown key.
 
-    mapping: the schema of the mapping; its ``x-instead`` names what to write for some keys.
+    mapping: the schema of the mapping; its ``x-instead`` has hints for some keys, as text, or as a
+    list of text and the required keys of this mapping that the hint says to write.
     """
     known = [*keys_of(mapping, root), *(["extends"] if not at else [])]
-    special = _instead(key, mapping, at, known) or _glued(key, at, known)
+    special = _instead(key, mapping, at) or _glued(key, at, known)
     if special:
         return special
     meant = nearest(key, known, 0.85)
@@ -110,12 +111,12 @@ def _stands_for(key: str, mapping: dict[str, Any], at: Place) -> tuple[Place, ..
     return tuple((*at, name) for name in keys)
 
 
-def _instead(key: str, mapping: dict[str, Any], at: Place, known: list[str]) -> Advice | None:
-    """Return the schema's own hint for a key, if it has one."""
-    hint = mapping.get("x-instead", {}).get(key)
-    if hint is None:
+def _instead(key: str, mapping: dict[str, Any], at: Place) -> Advice | None:
+    """Return the schema's own hint for a key, if it has one, with the keys that it replaces."""
+    stated = mapping.get("x-instead", {}).get(key)
+    if stated is None:
         return None
-    named = [name for name in known if re.search(rf"\b{re.escape(name)}\b", hint)]
+    hint, *named = [stated] if isinstance(stated, str) else stated
     settles = [place for name in named for place in _stands_for(name, mapping, at)]
     return Advice(hint, tuple(settles), hint)
 

@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from gpugen import assets
 from gpugen.catalog import Catalog, UnknownRow, reading
 from gpugen.catalog.geometry_rules import contradictions
+from gpugen.catalog.range_rules import backwards
 from gpugen.catalog.rows import gfd_product
 from gpugen.load import reader
 from gpugen.model.catalog import GpuModel
@@ -149,6 +150,12 @@ def test_models_do_not_contradict_themselves(gpu: GpuModel) -> None:
     assert gpu.memory_mib is None or gpu.memory_confidence
     if gpu.min_driver:
         assert int(gpu.min_driver.partition(".")[0]) == gpu.min_branch
+
+
+@pytest.mark.parametrize("section", reading.FOLDERS)
+def test_no_range_contains_nothing(section: str) -> None:
+    rows = {name: reading.shipped(section, name) for name in reading.shipped_ids(section)}
+    assert {name: found for name, row in rows.items() if (found := list(backwards(row)))} == {}
 
 
 @pytest.mark.parametrize("id", reading.shipped_ids("migGeometries"))

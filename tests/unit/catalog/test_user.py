@@ -117,10 +117,36 @@ WRONG = {
     f"migGeometries:\n  ours:{GEOMETRY.replace('[0, 1]', '[0, 2]')}": [("catalog-geometry", 6, 78)],
     f"migGeometries:\n  ours:{GEOMETRY.replace('1g.', '2g.')}": [("catalog-geometry", 6, 37)],
     f"migGeometries:\n  ours:{NAMED_WRONG}": [("catalog-geometry", 8, 19)],
+    f"gpus:\n  ours:{MODEL}    driver: {{minBranch: 580, lastBranch: 570}}\n": [
+        ("catalog-range", 9, 25)
+    ],
+    f'gpus:\n  ours:{MODEL}    driver: {{minVersion: "580.65.06", lastBranch: 570}}\n': [
+        ("catalog-range", 9, 26)
+    ],
     "gpus:\n  ours: yes\n": [("spec-ambiguous-scalar", 2, 9)],
     "gpus:\n  a: {}\n  a: {}\n": [("spec-duplicate-key", 3, 3)],
     "": [("spec-empty", 1, 1)],
 }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('minors: [{from: "1.33"', 'minors: [{from: "1.37"', [("catalog-range", 7, 21)]),
+        ('minors: {from: "1.33"', 'minors: {from: "2"', [("catalog-range", 24, 26)]),
+        ('containerd: {from: "2.0"', 'containerd: {from: "2.4"', [("catalog-range", 25, 30)]),
+        ('minors: [{from: "1.33"', 'minors: [{from: "1.36.9"', []),  # to: with all that begin so
+        ('minors: [{from: "1.33", to: "1.36"}]', 'minors: [{from: "1.36"}]', []),
+    ],
+)
+def test_a_range_that_contains_nothing_is_refused(
+    tmp_path: Path, old: str, new: str, expected: list[tuple[str, int, int]]
+) -> None:
+    ours = reading.text("distributions", "k3s")
+    assert old in ours
+    row = textwrap.indent(ours.replace(old, new, 1), "    ")
+    own = catalog(tmp_path, a_yaml=f"distributions:\n  k3s:\n    override: true\n{row}")
+    assert places(own.findings()) == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), WRONG.items())

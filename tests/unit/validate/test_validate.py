@@ -14,6 +14,7 @@ from gpugen import components
 from gpugen.load import load
 from gpugen.model.finding import Pointer
 from gpugen.validate import WHY, combined_schema, engines, validate
+from gpugen.validate.keys import keys_of
 from support import TESTS
 
 BASE = TESTS / "data" / "hostile" / "base.yaml"
@@ -226,6 +227,39 @@ def test_a_wrong_value_hides_no_key_that_is_missing() -> None:
     """A hint to leave a key out is none to leave out the mapping that it stands in."""
     base = {"apiVersion": "gpugen/v1", "kind": "Cluster", "name": "a", "stack": "gpu-operator"}
     assert {f.id for f in validate(base)} == {"schema-value", "schema-missing-key"}
+
+
+HIDDEN = {  # an unknown key whose hint mentions a key that it does not replace -> what is missing
+    "memory": ({"/pools/0/gpu": {"count": 8, "memory": 80}}, "/pools/0/gpu", "'model'"),
+    "timeSlicing": (
+        {"/pools/0": {"name": "a", "hosts": ["a.example"], "timeSlicing": {}}},
+        "/pools/0",
+        "'gpu'",
+    ),
+    "vars": (
+        {"/pools/0": {"name": "a", "gpu": {"model": "t4", "count": 1}, "vars": {}}},
+        "/pools/0",
+        "'hosts'",
+    ),
+    "flux": ({"/name": REMOVED, "/flux": {}}, "", "'name'"),
+}
+
+
+@pytest.mark.parametrize("key", HIDDEN)
+def test_a_hint_hides_no_key_that_it_only_mentions(key: str) -> None:
+    changes, at, name = HIDDEN[key]
+    missing = [f for f in validate(changed(changes)) if f.id == "schema-missing-key"]
+    assert [(f.at, f.message.endswith(f"the required key {name}")) for f in missing] == [(at, True)]
+
+
+def test_what_a_hint_replaces_is_a_key_of_its_mapping() -> None:
+    root = combined_schema()
+    for schema in walk(root):
+        known = {*keys_of(schema, root), *(["extends"] if schema is root else [])}
+        for stated in schema.get("x-instead", {}).values():
+            hint, *replaced = [stated] if isinstance(stated, str) else stated
+            assert set(replaced) <= known, hint
+            assert isinstance(stated, str) or replaced, hint
 
 
 def test_keys_are_marked_as_such() -> None:
