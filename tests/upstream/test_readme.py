@@ -144,7 +144,7 @@ def test_every_command_of_the_readme(shell: Shell) -> None:
                 (shell.folder / name).write_text(text, "utf-8")
 
 
-def test_nothing_else_would_have_said_so(reader: Callable[[str], Path]) -> None:
+def test_nothing_else_would_have_said_so(upstream: Callable[[str], Path]) -> None:
     """The README says that mig-parted accepts the layout of its opening."""
     text = """\
 version: v1
@@ -154,5 +154,5 @@ mig-configs:
       mig-enabled: true
       mig-devices: {"3g.40gb": 2, "1g.10gb": 1}
 """
-    command = [reader("mig-parted"), "assert", "--valid-config", "-f", "-", "-c", "slip"]
+    command = [upstream("mig-parted"), "assert", "--valid-config", "-f", "-", "-c", "slip"]
     subprocess.run(command, input=text, text=True, check=True, capture_output=True, timeout=60)
