@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 
 from gpugen.errors import GpugenError, NotOursError
@@ -46,9 +47,8 @@ def read(out: Path, cluster: str, path: str) -> bytes | None:
 
 def surroundings(out: Path, clusters: Collection[str]) -> Surroundings:
     """Return what ``out/`` contains besides the clusters. Raises GpugenError: it cannot be read."""
-    with _reported(out, "", "read"), suppress(FileNotFoundError), files.folder(str(out)) as above:
-        return look_around(above, clusters)
-    return Surroundings([], [])
+    with _reported(out, "", "read"):
+        return look_around(out, clusters)
 
 
 def compare(tree: Tree | None, out: Path, cluster: str) -> list[Change]:
@@ -86,42 +86,26 @@ def write(
     one run; None takes one for this call. Raises NotOursError: foreign files are in the way,
     nothing was changed. GpugenError: an error of the environment; the old tree is unchanged.
     """
-
-    def survey() -> Survey:
-        return look(tree, out, cluster)
-
+    survey = partial(look, tree, out, cluster)
     return _commit(survey, out, cluster, lock, force=force, overwrite=overwrite)
 
 
 def prune(
-    out: Path,
-    cluster: str,
-    *,
-    keep: str = "",
-    force: bool = False,
-    lock: Lock | None = None,
+    out: Path, cluster: str, *, keep: str = "", force: bool = False, lock: Lock | None = None
 ) -> list[Change]:
     """Delete the listed files and the index; return them, and the foreign files that are kept.
 
     keep: prefix of paths to keep, such as ``ansible/``, with their index. Raises NotOursError: a
     listed file was edited, or the index is damaged; nothing was changed.
     """
-
-    def survey() -> Survey:
-        return look(None, out, cluster, keep=keep, force=force)
-
+    survey = partial(look, None, out, cluster, keep=keep, force=force)
     return _commit(survey, out, cluster, lock, force=force)
 
 
 def _commit(
-    survey: Callable[[], Survey],
-    out: Path,
-    cluster: str,
-    shared: Lock | None,
-    *,
-    force: bool,
-    overwrite: Collection[str] = (),
-) -> list[Change]:
+    survey: Callable[[], Survey], out: Path, cluster: str, shared: Lock | None,
+    *, force: bool, overwrite: Collection[str] = (),
+) -> list[Change]:  # fmt: skip
     """Apply the changes of a survey. Returns them, and for a deleted cluster what is kept."""
     with _reported(out, cluster), nullcontext(shared) if shared else Lock(out) as lock:
         if not lock.is_held:
@@ -132,38 +116,28 @@ def _commit(
         found = survey()
         if found.is_clean:
             return []
-        _refuse_foreign(f"{out}/{cluster}", found, force=force, overwrite=overwrite)
+        _refuse(f"{out}/{cluster}", found, force=force, overwrite=overwrite)
         transaction.change(lock, cluster, found)
     done = {*found.write, *found.delete}
     return [c for c in found.changes if c.path in done or not found.expected]
 
 
-def _refuse_foreign(place: str, survey: Survey, *, force: bool, overwrite: Collection[str]) -> None:
+def _refuse(place: str, survey: Survey, *, force: bool, overwrite: Collection[str]) -> None:
+    """Raise NotOursError with the first paths that are in the way of a commit."""
     if survey.before.texts and not survey.before.files and not survey.expected:
         raise NotOursError(
             f"{place}/{INDEX} is damaged: it is unknown which files gpugen wrote",
             "delete the folder by hand",
         )
-    _refuse(place, survey.immovable, "move them away; not even --force deletes your folders")
-    if not force:
+    refused, hint = survey.immovable, "move them away; not even --force deletes your folders"
+    if not refused and not force:
         refused = [change for change in survey.refused if change.path not in overwrite]
-        _refuse(
-            place,
-            refused,
-            "see them with --diff; --overwrite PATH replaces one, --force all of them",
-        )
-
-
-def _refuse(place: str, refused: list[Change], hint: str) -> None:
-    """Raise NotOursError with the first paths if anything is refused."""
-    if not refused:
-        return
-    named = ", ".join(f"{printable(c.path)} ({c.kind})" for c in refused[:_MOST_NAMED])
-    rest = len(refused) - _MOST_NAMED
-    more = f" and {rest} more" if rest > 0 else ""
-    raise NotOursError(
-        f"{place}: not written by gpugen, or edited since: {named}{more}; nothing written", hint
-    )
+        hint = "see them with --diff; --overwrite PATH replaces one, --force all of them"
+    if refused:
+        named = ", ".join(f"{printable(c.path)} ({c.kind})" for c in refused[:_MOST_NAMED])
+        more = f" and {len(refused) - _MOST_NAMED} more" * (len(refused) > _MOST_NAMED)
+        what = "not written by gpugen, or edited since"
+        raise NotOursError(f"{place}: {what}: {named}{more}; nothing written", hint)
 
 
 @contextmanager

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 from gpugen.text.credentials import masked_line
 from gpugen.text.spelling import printable
 from gpugen.write import files
 from gpugen.write.index import is_index
 from gpugen.write.survey import Kind, Survey
-
-_NO_NEWLINE = "\\ No newline at end of file"
 
 
 def unified(shown: str, survey: Survey, root: int | None) -> Iterator[str]:
@@ -38,9 +38,9 @@ def unified(shown: str, survey: Survey, root: int | None) -> Iterator[str]:
 def _of_file(name: str, before: bytes | None, after: bytes | None) -> Iterator[str]:
     import difflib
 
-    old, new = _lines(before), _lines(after)
     old_name = "/dev/null" if before is None else f"a/{name}"
     new_name = "/dev/null" if after is None else f"b/{name}"
+    old, new = _lines(before or b""), _lines(after or b"")
     if old is None or new is None:
         yield f"Binary files {old_name} and {new_name} differ"
         return
@@ -48,17 +48,11 @@ def _of_file(name: str, before: bytes | None, after: bytes | None) -> Iterator[s
         text, end, _ = line.partition("\n")
         yield masked_line("\t".join(map(printable, text.split("\t"))))
         if not end and line[0] in " +-" and line[:4] not in ("--- ", "+++ "):
-            yield _NO_NEWLINE
+            yield "\\ No newline at end of file"
 
 
-def _lines(content: bytes | None) -> list[str] | None:
+def _lines(content: bytes) -> list[str] | None:
     """Split text into lines that keep their line feed; None if it is not text."""
-    if not content:
-        return []
-    if b"\0" in content:
-        return None
-    try:
-        lines = content.decode().split("\n")
-    except UnicodeDecodeError:
-        return None
-    return [line + "\n" for line in lines[:-1]] + lines[-1:] * bool(lines[-1])
+    with suppress(UnicodeDecodeError):
+        return None if b"\0" in content else re.findall("[^\n]*\n|[^\n]+", content.decode())
+    return None

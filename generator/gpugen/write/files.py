@@ -11,7 +11,7 @@ LARGEST = 64 * 1024 * 1024  # bytes; rendered files are far smaller, so a larger
 _DEEPEST = 64  # nested folders; whatever is deeper is foreign
 WRONG_BITS = 0o7111  # git records the executable bit; no rendered file has it
 
-_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
@@ -44,18 +44,10 @@ def named(path: str) -> Iterator[None]:
         raise
 
 
-def open_folder(name: str, within: int | None = None) -> int:
-    """Open a folder without following links and return its handle.
-
-    Raises OSError: it is missing, not a folder, or a link.
-    """
-    return os.open(name, _OPEN_FOLDER, dir_fd=within)
-
-
 @contextmanager
 def folder(name: str, within: int | None = None) -> Iterator[int]:
-    """Keep a folder open; see ``open_folder``."""
-    handle = open_folder(name, within)
+    """Keep a folder open. Raises OSError: it is missing, not a folder, or a link."""
+    handle = os.open(name, OPEN_FOLDER, dir_fd=within)
     try:
         yield handle
     finally:
@@ -69,7 +61,7 @@ def at(root: int, path: str) -> Iterator[tuple[int, str]]:
     handle = os.dup(root)
     try:
         for step in steps:
-            inner = open_folder(step, handle)
+            inner = os.open(step, OPEN_FOLDER, dir_fd=handle)
             os.close(handle)
             handle = inner
         yield handle, name
@@ -95,10 +87,10 @@ def read(name: str, within: int, largest: int = LARGEST) -> tuple[bytes, os.stat
         os.close(handle)
 
 
-def read_below(root: int, path: str) -> bytes | None:
+def read_below(root: int, path: str, largest: int = LARGEST) -> bytes | None:
     """Return the content of a regular file below a folder, None for anything else."""
     with suppress(OSError), at(root, path) as (above, name):
-        found = read(name, above)
+        found = read(name, above, largest)
         return found[0] if found else None
     return None
 

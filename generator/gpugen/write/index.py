@@ -8,7 +8,6 @@ markers, both sides of a conflict and old lines, which are all read.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -32,14 +31,13 @@ LARGEST = 16 * 1024 * 1024  # bytes of all index files together; of 500 pools th
 _HEAD = "# SHA-256 and path of each file that gpugen wrote here and may overwrite\n"
 _NAME = re.compile(r"cluster|unfinished|pool-[a-z0-9][a-z0-9-]{0,62}")
 _LINE = re.compile(r"^([0-9a-f]{64}) (.+)$", re.MULTILINE)
-_HASH = re.compile(r"[0-9a-f]{64}")
+_FORMER = re.compile(r'"([^"\\]+)": *"([0-9a-f]{64})"')
 _WRITER = re.compile(  # version, numbers, phase, number of the phase
     r"^gpugen (([0-9]{1,9}(?:\.[0-9]{1,9}){0,3})"
     r"(?:\.?(dev|a|b|rc|post)([0-9]{1,9}))?(?:\.dev[0-9]{1,9})?)$",
     re.MULTILINE,
 )
 _PHASES = ("dev", "a", "b", "rc", "", "post")
-_FORBIDDEN = frozenset(("", ".", "..", ".git"))  # steps of a path, in lower case
 _DEEPEST, _LONGEST = 32, 256  # steps of a path, characters of a step; rendered paths have far fewer
 
 
@@ -52,7 +50,7 @@ class Index(NamedTuple):
 
     files: Mapping[str, Collection[str]] = NOTHING
     version: str = ""
-    texts: Mapping[str, bytes] = NOTHING
+    texts: Mapping[str, str] = NOTHING
 
     def owns(self, path: str, content: bytes) -> bool:
         """Tell whether this is what gpugen wrote at a path, as a whole or in every share of it."""
@@ -60,7 +58,7 @@ class Index(NamedTuple):
         if not hashes or sha256(content) in hashes:
             return bool(hashes)
         pools = [name.removeprefix(_POOL) for name in self.texts if name.startswith(_POOL)]
-        mark = f" {path}\n".encode()
+        mark = f" {path}\n"
         expected = {pool for pool in pools if mark in self.texts[_POOL + pool]}
         found = shares(content, pools)
         return (
@@ -75,11 +73,6 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def line(path: str, content: bytes) -> str:
-    """Return the line of one file."""
-    return f"{sha256(content)} {path}\n"
-
-
 def is_index(path: str) -> bool:
     """Tell whether a path of a cluster's folder is an index file, current or former."""
     folder, _, name = path.rpartition("/")
@@ -92,16 +85,13 @@ def texts_for(tree: Tree, before: Index) -> dict[str, bytes]:
     The version in them does not change as long as no other file of the cluster changes.
     """
     lines: dict[str, list[str]] = {INDEX: []}
-    hashes: dict[str, set[str]] = {}
     pools = {pool for path, _ in tree if (pool := tree.pool_of(path))}
     for path, content in tree:
         pool = tree.pool_of(path)
-        parts = {pool: content} if pool else shares(content, pools)
-        for owner, part in parts.items():
+        for owner, part in ({pool: content} if pool else shares(content, pools)).items():
             home = _POOL + owner if owner else INDEX
-            lines.setdefault(home, []).append(line(path, part))
-            hashes.setdefault(path, set()).add(lines[home][-1][:64])
-    is_same = hashes == {path: set(found) for path, found in before.files.items()}
+            lines.setdefault(home, []).append(f"{sha256(part)} {path}\n")
+    is_same = {one for rows in lines.values() for one in rows} == {*_lines(before)}
     version = before.version if is_same and before.version else __version__
     lines[INDEX].insert(0, f"gpugen {version}\n")
     return {path: "".join((_HEAD, *rows)).encode() for path, rows in lines.items()}
@@ -109,9 +99,8 @@ def texts_for(tree: Tree, before: Index) -> dict[str, bytes]:
 
 def unfinished(before: Index, expected: Mapping[str, bytes]) -> bytes:
     """Return the lines of what stands and of what is to come, each file as a whole."""
-    lines = [f"{hash_} {path}\n" for path, hashes in before.files.items() for hash_ in hashes]
-    lines += [line(path, content) for path, content in expected.items() if not is_index(path)]
-    return "".join((_HEAD, f"gpugen {__version__}\n", *lines)).encode()
+    new = (f"{sha256(text)} {path}\n" for path, text in expected.items() if not is_index(path))
+    return "".join((_HEAD, f"gpugen {__version__}\n", *_lines(before), *new)).encode()
 
 
 def read(root: int, place: str) -> Index:
@@ -119,57 +108,52 @@ def read(root: int, place: str) -> Index:
 
     place: the folder's name in messages. Raises GpugenError: a newer gpugen wrote there.
     """
-    texts = dict(_texts(root))
-    written = _versions("\n".join(map(_decoded, texts.values())))
-    order, version = max(written, default=((), ""))
+    found = texts(root)
+    order, version = max(_versions("\n".join(found.values())), default=((), ""))
     if version and order > next(_versions(f"gpugen {__version__}"))[0]:
         raise GpugenError(
             f"{place} was written by gpugen {version}; the older {__version__} would revert it",
             f"install gpugen {version} or newer",
         )
-    return Index(known(texts), version, texts)
+    return Index(known(found), version, found)
 
 
-def known(texts: Mapping[str, bytes]) -> dict[str, list[str]]:
+def texts(root: int) -> dict[str, str]:
+    """Return the index files of an open folder by path, if they are regular files."""
+    paths, left, found = [FORMER], LARGEST, {}
+    with suppress(OSError), files.folder(FOLDER, root) as folder:
+        paths += [f"{FOLDER}/{entry.name}" for entry in files.entries(folder)]
+    for path in filter(is_index, paths):
+        content = files.read_below(root, path, left)
+        if content is not None:
+            left -= len(content)
+            found[path] = content.decode(errors="ignore")
+    return found
+
+
+def known(texts: Mapping[str, str]) -> dict[str, list[str]]:
     """Return path -> hashes of the lines of some index files, which may be anybody's."""
     found: dict[str, list[str]] = {}
     for name, text in texts.items():
-        lines = _former(text) if name == FORMER else _LINE.findall(_decoded(text))
+        lines = _LINE.findall(text)
+        if name == FORMER:
+            listed = _FORMER.findall(text.partition('"files"')[2])
+            lines = [(hash_, path) for path, hash_ in listed]
         for hash_, path in lines:
             if _is_path(path) and hash_ not in found.setdefault(path, []):
                 found[path].append(hash_)
     return found
 
 
-def _texts(root: int) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of the index files that are regular files."""
-    left = LARGEST
-    with suppress(OSError):
-        if found := files.read(FORMER, root, left):
-            yield FORMER, found[0]
-    with suppress(OSError), files.folder(FOLDER, root) as folder:
-        for entry in files.entries(folder):
-            path = f"{FOLDER}/{entry.name}"
-            with suppress(OSError):
-                if is_index(path) and (found := files.read(entry.name, folder, left)):
-                    left -= len(found[0])
-                    yield path, found[0]
+def _lines(before: Index) -> Iterator[str]:
+    for path, hashes in before.files.items():
+        yield from (f"{hash_} {path}\n" for hash_ in hashes)
 
 
-def _decoded(text: bytes) -> str:
-    return text.decode(errors="ignore")
-
-
-def _former(content: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the files in the JSON index of an older gpugen; nothing if it is truncated."""
-    try:
-        data = json.loads(content.decode())
-    except (ValueError, RecursionError):
-        return
-    listed = data.get("files") if isinstance(data, dict) else None
-    for path, hash_ in listed.items() if isinstance(listed, dict) else ():
-        if isinstance(hash_, str) and _HASH.fullmatch(hash_):
-            yield hash_, path
+def _versions(text: str) -> Iterator[tuple[tuple[object, ...], str]]:
+    """Yield the versions that an index file names, each behind its sort key."""
+    for version, numbers, phase, number in _WRITER.findall(text):
+        yield (release(numbers), _PHASES.index(phase), int(number or 0)), version
 
 
 def _is_path(path: str) -> bool:
@@ -178,14 +162,7 @@ def _is_path(path: str) -> bool:
     return (
         path.isprintable()
         and "\\" not in path
-        and _FORBIDDEN.isdisjoint(steps)
         and len(steps) <= _DEEPEST
-        and max(map(len, steps)) < _LONGEST
+        and all(0 < len(step) < _LONGEST and step not in (".", "..", ".git") for step in steps)
         and steps[0] not in (FOLDER, FORMER)
     )
-
-
-def _versions(text: str) -> Iterator[tuple[tuple[object, ...], str]]:
-    """Yield the versions that an index file names, each behind its sort key."""
-    for version, numbers, phase, number in _WRITER.findall(text):
-        yield (release(numbers), _PHASES.index(phase), int(number or 0)), version

@@ -13,7 +13,6 @@ import signal
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
 
 from gpugen.errors import GpugenError
 from gpugen.text.spelling import printable
@@ -50,12 +49,7 @@ class Lock:
                 self._try()
         return self
 
-    def __exit__(
-        self,
-        _type: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.is_held:
             self._release()
 
@@ -78,7 +72,7 @@ class Lock:
         """Return the handle of a new staging folder, which the caller closes."""
         with files.named(self._place):
             os.mkdir(STAGE, 0o700, dir_fd=self._state)
-            return files.open_folder(STAGE, self._state)
+            return os.open(STAGE, files.OPEN_FOLDER, dir_fd=self._state)
 
     def clear_stage(self) -> None:
         """Delete what is staged. Leftovers are harmless: the next run deletes them."""

@@ -90,7 +90,7 @@ class _Git:
         names = self._lines("ls-tree", "-z", "--name-only", commit, folder)
         paths = [name.removeprefix(f"{self._prefix}/") for name in names]
         texts = {path: self._blob(commit, path) for path in paths if index.is_index(path)}
-        there = {path: text for path, text in texts.items() if text is not None}
+        there = {path: text.decode(errors="ignore") for path, text in texts.items() if text}
         return Index(index.known(there), texts=there)
 
     def _blob(self, commit: str, path: str) -> bytes | None:

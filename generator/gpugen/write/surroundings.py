@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
-from gpugen.write import files
-from gpugen.write.index import FOLDER, FORMER
+from gpugen.write import files, index
 from gpugen.write.lock import STAGE, STATE
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*\Z")  # of a cluster; is part of commands to paste
@@ -21,29 +21,26 @@ class Surroundings(NamedTuple):
     foreign: list[str]
 
 
-def look_around(above: int, clusters: Collection[str]) -> Surroundings:
-    """Sort what an open ``out/`` contains besides the clusters; empty folders are ignored."""
+def look_around(out: Path, clusters: Collection[str]) -> Surroundings:
+    """Sort what ``out/`` contains besides the clusters; empty folders are ignored."""
     found = Surroundings([], [])
-    for entry in files.entries(above):
-        name = entry.name
-        if name == STATE:
-            found.foreign.extend(_in_state(above))
-        elif not entry.is_dir(follow_symlinks=False):
-            found.foreign.append(name)
-        elif name not in clusters:
-            if _NAME.match(name) and _has_index(name, above):
+    with suppress(FileNotFoundError), files.folder(str(out)) as above:
+        for entry in files.entries(above):
+            name = entry.name
+            if name == STATE:
+                found.foreign.extend(_in_state(above))
+            elif not entry.is_dir(follow_symlinks=False):
+                found.foreign.append(name)
+            elif name not in clusters and _NAME.match(name) and _has_index(name, above):
                 found.orphans.append(name)
-            elif files.empty_folders(name, name, above) is None:
+            elif name not in clusters and files.empty_folders(name, name, above) is None:
                 found.foreign.append(f"{name}/")
     return found
 
 
 def _has_index(name: str, above: int) -> bool:
     with suppress(OSError), files.folder(name, above) as root:
-        if FORMER in (entry.name for entry in files.entries(root)):
-            return True
-        with files.folder(FOLDER, root) as folder:
-            return bool(files.entries(folder))
+        return bool(index.texts(root))
     return False
 
 

@@ -31,6 +31,9 @@ class Kind(StrEnum):
     MODE = "mode"
 
 
+_NOT_OURS = (Kind.EDITED, Kind.FOREIGN, Kind.REPLACED_BY_LINK)
+
+
 class Change(NamedTuple):
     """One difference. path: relative to the cluster's folder, a folder ends in ``/``.
 
@@ -40,52 +43,6 @@ class Change(NamedTuple):
     path: str
     kind: Kind
     stamp: Stamp | None = None
-
-
-class Survey(NamedTuple):
-    """All differences of one folder.
-
-    expected: path -> content, index files included; before: their present content. spare_folders:
-    those that no expected file needs.
-    """
-
-    expected: Mapping[str, bytes]
-    before: Index
-    changes: list[Change]
-    spare_folders: list[str]
-
-    @property
-    def stamps(self) -> dict[str, Stamp]:
-        """The stamps of what is to be replaced or deleted, by path."""
-        return {change.path: change.stamp for change in self.changes if change.stamp}
-
-    @property
-    def write(self) -> list[str]:
-        """The paths to be written."""
-        return [change.path for change in self.changes if change.path in self.expected]
-
-    @property
-    def delete(self) -> list[str]:
-        """The paths to be deleted."""
-        return [path for path in self.stamps if path not in self.expected]
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether there is nothing to do."""
-        return not (self.write or self.delete or (self.spare_folders and not self.expected))
-
-    @property
-    def refused(self) -> list[Change]:
-        """What is not gpugen's, and in the way unless a run is forced."""
-        kinds = (Kind.EDITED, Kind.REPLACED_BY_LINK, Kind.FOREIGN)
-        found = (change for change in self.changes if change.kind in kinds)
-        return [c for c in found if c.stamp or c.path.rstrip("/") in self.before.files]
-
-    @property
-    def immovable(self) -> list[Change]:
-        """Foreign files below a folder where a file goes."""
-        foreign = (change for change in self.changes if change.kind is Kind.FOREIGN)
-        return [c for c in foreign if self.expected.keys() & files.folders_of([c.path])]
 
 
 @contextmanager
@@ -122,26 +79,14 @@ def look(
     OSError: unreadable folder.
     """
     with cluster_folder(out, cluster) as root:
-        if root is None:
-            before = Index()
-        else:
-            before = index.read(root, f"{out}/{cluster}")
-            if keep:
-                tree = _kept(root, before, keep, force=force)
+        before = Index() if root is None else index.read(root, f"{out}/{cluster}")
+        if root is not None and keep:
+            tree = _kept(root, before, keep, force=force)
         expected = dict(tree) | index.texts_for(tree, before) if tree is not None else {}
-        walk = _Walk(expected, before)
-        changes = [] if root is None else list(walk.visit(root, ""))
-        edited = [change.path for change in changes if change.kind is Kind.EDITED]
-        texts = {path: files.read_below(root, path) or b"" for path in edited if root is not None}
-    ours = merged(out / cluster, texts)
-    changes = [c._replace(kind=walk.ours(c.path)) if c.path in ours else c for c in changes]
-    for path in expected.keys() - walk.seen:
-        changes.append(Change(path, Kind.MISSING if path in before.files else Kind.ADDED))
-    return Survey(expected, before, sorted(changes), walk.spare_folders)
+        return Survey(root, out / cluster, expected, before)
 
 
 def _kept(root: int, before: Index, beginning: str, *, force: bool) -> Tree | None:
-    """Return the listed files with this prefix that are ours, or all with force."""
     kept = Tree()
     for path in before.files:
         content = files.read_below(root, path) if path.startswith(beginning) else None
@@ -150,62 +95,85 @@ def _kept(root: int, before: Index, beginning: str, *, force: bool) -> Tree | No
     return kept if len(kept) else None
 
 
-class _Walk:
-    """The walk through one folder. seen: files of gpugen, present or former."""
+class Survey:
+    """All differences of one folder. expected: path -> content, index files included.
 
-    def __init__(self, expected: Mapping[str, bytes], before: Index) -> None:
-        self.seen: set[str] = set()
+    before: the present index. stamps: of what is to be replaced or deleted. spare_folders: those
+    that no expected file needs. refused: what is not gpugen's, and in the way unless a run is
+    forced; immovable: even then, as it lies below a folder where a file goes.
+    """
+
+    def __init__(
+        self, root: int | None, place: Path, expected: Mapping[str, bytes], before: Index
+    ) -> None:
+        self.expected, self.before = expected, before
         self.spare_folders: list[str] = []
-        self._expected = expected
-        self._index = before
         self._needed = files.folders_of(expected)
         self._entered = self._needed | files.folders_of(before.files) | {FOLDER}
-        self._ours = expected.keys() | before.files.keys() | self._needed
+        self._files = expected.keys() | before.files.keys() | self._needed
+        self._seen: set[str] = set()
+        self.changes = changes = sorted(self._changes(root, place))
+        self.stamps = {change.path: change.stamp for change in changes if change.stamp}
+        self.write = [change.path for change in changes if change.path in expected]
+        self.delete = [path for path in self.stamps if path not in expected]
+        not_ours = [change for change in changes if change.kind in _NOT_OURS]
+        self.refused = [c for c in not_ours if c.stamp or c.path.rstrip("/") in before.files]
+        foreign = [change for change in changes if change.kind is Kind.FOREIGN]
+        self.immovable = [c for c in foreign if expected.keys() & files.folders_of([c.path])]
+        spare = not expected and self.spare_folders
+        self.is_clean = not (self.write or self.delete or spare)
 
-    def visit(self, handle: int, prefix: str) -> Iterator[Change]:
+    def _changes(self, root: int | None, place: Path) -> Iterator[Change]:
+        if root is not None:
+            found = list(self._visit(root, ""))
+            edited = [change.path for change in found if change.kind is Kind.EDITED]
+            ours = merged(place, {path: files.read_below(root, path) or b"" for path in edited})
+            yield from (c._replace(kind=self._ours(c.path)) if c.path in ours else c for c in found)
+        for path in self.expected.keys() - self._seen:
+            yield Change(path, Kind.MISSING if path in self.before.files else Kind.ADDED)
+
+    def _visit(self, handle: int, prefix: str) -> Iterator[Change]:
         """Yield what differs in a folder; prefix is its path with a slash at the end."""
         for entry in files.entries(handle):
             path = prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
                 yield from self._folder(entry, handle, path)
-            elif path not in self._ours and not is_index(path):
+            elif path not in self._files and not is_index(path):
                 yield Change(path, Kind.FOREIGN)
             else:
-                self.seen.add(path)
+                self._seen.add(path)
                 if kind := self._kind(entry, handle, path):
                     yield Change(path, kind, files.stamp(entry.stat(follow_symlinks=False)))
-
-    def ours(self, path: str) -> Kind:
-        """Return how a path differs that gpugen wrote."""
-        return Kind.CHANGED if path in self._expected else Kind.DELETED
 
     def _folder(self, entry: os.DirEntry[str], handle: int, path: str) -> Iterator[Change]:
         if path in self._entered:
             with files.folder(entry.name, handle) as inner:
-                yield from self.visit(inner, path + "/")
+                yield from self._visit(inner, path + "/")
             if path not in self._needed:
                 self.spare_folders.append(path)
         elif (empty := files.empty_folders(path, entry.name, handle)) is None:
             yield Change(path + "/", Kind.FOREIGN)
-        elif path in self._expected:
+        elif path in self.expected:
             self.spare_folders += empty
 
     def _kind(self, entry: os.DirEntry[str], handle: int, path: str) -> Kind | None:
         """Return how the path of a file of gpugen differs, or one where a folder is needed."""
-        is_listed = path in self._index.files and path not in self._needed
         if entry.is_symlink():
             return Kind.REPLACED_BY_LINK
         found = None
-        if entry.is_file():
-            with suppress(PermissionError):
-                found = files.read(entry.name, handle)
-            if found and found[0] == self._expected.get(path):
-                return Kind.MODE if found[1].st_mode & files.WRONG_BITS else None
-            if is_index(path) or (found and self._is_ours(path, found[0])):
-                return self.ours(path)
+        with suppress(PermissionError):
+            found = files.read(entry.name, handle) if entry.is_file() else None
+        if found and found[0] == self.expected.get(path):
+            return Kind.MODE if found[1].st_mode & files.WRONG_BITS else None
+        if entry.is_file() and (is_index(path) or (found and self._is_ours(path, found[0]))):
+            return self._ours(path)
+        is_listed = path in self.before.files and path not in self._needed
         return Kind.EDITED if is_listed else Kind.FOREIGN
 
     def _is_ours(self, path: str, content: bytes) -> bool:
         """Tell whether gpugen wrote this, or git merged it from what gpugen wrote."""
         sides = conflicts.sides(content) or (content,)
-        return all(self._index.owns(path, side) for side in sides)
+        return all(self.before.owns(path, side) for side in sides)
+
+    def _ours(self, path: str) -> Kind:
+        return Kind.CHANGED if path in self.expected else Kind.DELETED

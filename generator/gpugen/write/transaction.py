@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from gpugen.errors import GpugenError, NotOursError
 from gpugen.text.spelling import printable
@@ -22,6 +21,7 @@ from gpugen.write.survey import Survey
 # Errors of file systems without hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _TOP = ""  # the cluster's folder itself
+_Call = Callable[..., None]
 
 
 def change(lock: Lock, cluster: str, survey: Survey) -> None:
@@ -74,7 +74,7 @@ class _Moves:
     def __init__(self, out: int, cluster: str, stage: int, survey: Survey) -> None:
         self._out, self._cluster, self._stage = out, cluster, stage
         self._stamps = survey.stamps
-        self._undo: list[tuple[Callable[..., None], str, str]] = []
+        self._undo: list[tuple[_Call, str, str]] = []
 
     def set_aside(self, path: str) -> None:
         """Move a path's content to staging. Raises NotOursError: it is not what was surveyed."""
@@ -82,25 +82,22 @@ class _Moves:
         try:
             self.do(_take, path, aside)
         except FileNotFoundError:
-            raise NotOursError(f"{printable(path)} was deleted in the meantime") from None
+            raise _meanwhile("deleted", path) from None
         self._undo.append((os.rename, path, aside))
         status = os.stat(aside, dir_fd=self._stage, follow_symlinks=False)
         if path != UNFINISHED and files.stamp(status) != self._stamps[path]:
-            raise NotOursError(f"{printable(path)} was changed by another program in the meantime")
+            raise _meanwhile("changed", path)
 
-    def place(self, path: str, staged: str, call: Callable[..., None]) -> None:
+    def place(self, path: str, staged: str, call: _Call) -> None:
         """Put a staged file in place. Raises NotOursError: something is there by now."""
         try:
             self.do(call, path, staged)
-        except FileExistsError as error:
-            what = f"{printable(path)} was made by another program in the meantime"
-            raise NotOursError(what) from error
+        except FileExistsError:
+            raise _meanwhile("made", path) from None
         if path != UNFINISHED or path not in self._stamps:  # else that of a killed commit is there
             self._undo.append((os.unlink, path, ""))
 
-    def change_folders(
-        self, call: Callable[..., None], paths: Iterable[str], revert: Callable[..., None]
-    ) -> None:
+    def change_folders(self, call: _Call, paths: Iterable[str], revert: _Call) -> None:
         """Create those that are missing, or delete those that are empty."""
         for path in paths:
             try:
@@ -125,7 +122,7 @@ class _Moves:
                 "repair the disk and render again, which completes the commit",
             ) from cause
 
-    def do(self, call: Callable[..., Any], path: str, staged: str = "") -> None:
+    def do(self, call: _Call, path: str, staged: str = "") -> None:
         """Call a function of ``os`` for a path, with a staged file if it takes two."""
         full = f"{self._cluster}/{path}".rstrip("/")
         with files.named(path), files.at(self._out, full) as (folder, name):
@@ -133,6 +130,10 @@ class _Moves:
                 call(staged, name, src_dir_fd=self._stage, dst_dir_fd=folder)
             else:
                 call(name, dir_fd=folder)
+
+
+def _meanwhile(what: str, path: str) -> NotOursError:
+    return NotOursError(f"{printable(path)} was {what} by another program in the meantime")
 
 
 def _take(staged: str, name: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
