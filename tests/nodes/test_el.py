@@ -214,7 +214,7 @@ def test_the_first_run_brings_exact_versions_with_their_epoch_drv_05(life: Life)
     assert step.versions[TEN] == wanted(OLD, OLD_TOOLKIT, has_fabric=False)
 
 
-def test_a_run_over_what_is_as_wanted_changes_nothing_gen_04(life: Life) -> None:
+def test_a_run_over_what_is_as_expected_changes_nothing_gen_04(life: Life) -> None:
     step = life.rerun
     assert step.run.code == 0, step.run.output
     assert step.run[NINE].changed == ()

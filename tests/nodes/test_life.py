@@ -249,7 +249,7 @@ def test_the_first_run_brings_the_spec(life: Life) -> None:
 
 
 @pytest.mark.parametrize("step", ["rerun", "check", "last_rerun"])
-def test_a_run_over_what_is_as_wanted_changes_nothing(life: Life, step: str) -> None:
+def test_a_run_over_what_is_as_expected_changes_nothing(life: Life, step: str) -> None:
     found: Step = getattr(life, step)
     assert found.run.code == 0, found.run.output
     assert found.run[PLAIN].changed == ()

@@ -1,10 +1,15 @@
-"""Texts for people are in the field's words: none of those that docs/glossary.md replaces."""
+"""Texts are in the field's words: none of those that docs/glossary.md replaces.
+
+Messages, help and pages, and what developers read: docstrings, comments, the files of roles.
+"""
 
 from __future__ import annotations
 
 import ast
+import io
 import json
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +24,7 @@ from support.documents import ROOT
 ROWS = re.findall(r"^\| ([a-z ,]+) \| ([^|]+) \|$", (ROOT / "docs/glossary.md").read_text(), re.M)
 INSTEAD = {word.strip(): better for words, better in ROWS[1:] for word in words.split(",")}
 AVOIDED = re.compile(rf"\b({'|'.join(INSTEAD)})\b", re.IGNORECASE)
+ON_HOSTS = re.compile(r"/run/\S+")  # files there keep their names
 TAG = re.compile(r"\b(?:GG|CTK|DRV|DIST|MIG|GEN|PRE|DCG|CUD|KUB)-\d\d\b")
 
 
@@ -28,13 +34,14 @@ def _complaints(text: str) -> list[str]:
 
 
 def _strings(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the texts of a module with their lines: messages, hints, help; no docstrings."""
-    tree = ast.parse(path.read_text("utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            node.value.value = None
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+    """Yield the texts of a module with their lines: messages, hints, docstrings, comments."""
+    text = path.read_text("utf-8")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             yield node.lineno, node.value
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -69,6 +76,32 @@ def test_messages_and_hints() -> None:
         for path in sorted(package.rglob("*.py"))
         for line, text in _strings(path)
         for complaint in _complaints(text)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_rows_and_templates_of_the_package() -> None:
+    """Comments of alerts, rules and templates; expressions and the catalogue's notes are none."""
+    package = ROOT / "generator/gpugen"
+    files = [*package.rglob("*.yaml"), *package.rglob("*.j2")]
+    found = [
+        f"{path.relative_to(package)}:{number}: {complaint}"
+        for path in files
+        if not path.is_relative_to(package / "catalog/data")
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        for complaint in _complaints(line if path.suffix == ".j2" else line.partition("#")[2])
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_roles() -> None:
+    """Tasks, variables, READMEs and programs; templates are files of hosts, and stay the same."""
+    files = [path for kind in ("yml", "md", "py") for path in (ROOT / "roles").rglob(f"*.{kind}")]
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {complaint}"
+        for path in files
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        for complaint in _complaints(ON_HOSTS.sub("", line))
     ]
     assert not found, "\n".join(found)
 

@@ -61,7 +61,7 @@ class UnknownRow(KeyError):  # noqa: N818 says what happened, like FileNotFoundE
 
     @property
     def word(self) -> str:
-        """The kind as it stands in a sentence."""
+        """The kind as it is written in a sentence."""
         word = self.kind.replace("-", " ")
         return word.replace("gpu", "GPU").replace("mig", "MIG").replace("kubernetes", "Kubernetes")
 

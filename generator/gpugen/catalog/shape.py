@@ -21,7 +21,7 @@ _TYPES = {
 }
 
 
-_COMPARED, _MOST_KNOWN = 100, 500  # characters of a name, and names, that are held against one
+_COMPARED, _MOST_KNOWN = 100, 500  # characters of a name, and names, that are compared with one
 
 
 class Misfit(NamedTuple):

@@ -142,5 +142,4 @@ def _of(pool: NodePool) -> list[Repository]:
 
 
 def _stated(spec: ClusterSpec) -> list[Repository]:
-    """List every stated repository once."""
     return list(dict.fromkeys(own for pool in spec.pools for own in _of(pool)))

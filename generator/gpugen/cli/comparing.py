@@ -126,7 +126,7 @@ def _departures(
 
 
 def inventory_of(folder: Path, cluster: str, paths: Iterable[str]) -> list[bytes]:
-    """Return the files of a cluster's inventory among some paths, as they stand there."""
+    """Return the files of a cluster's inventory among some paths, as they are there."""
     parts = sorted({path for path in paths if is_part(path)})
     contents = (write.read(folder, cluster, path) for path in parts)
     return [content for content in contents if content is not None]

@@ -49,7 +49,6 @@ def command(subject: str, path: str | None, root: Path | None) -> int:
 
 
 def _unknown_subject(subject: str, clusters: Sequence[str]) -> UsageError:
-    """Return the error for an unknown subject."""
     ending = [name for name in fields() if name.endswith(f".{subject}")]
     near = ending[:3] or get_close_matches(subject, [*findings(), *fields(), *clusters], 3, 0.6)
     return UsageError(
@@ -59,7 +58,6 @@ def _unknown_subject(subject: str, clusters: Sequence[str]) -> UsageError:
 
 
 def _explain_settings() -> None:
-    """Print the keys of gpugen.yaml."""
     rules = settings.schema()
     entry = rules["properties"]["findings"]["items"]["properties"]
     click.echo(f"{settings.FILE}\n\n{rules['description']}\n")
@@ -220,7 +218,6 @@ def _item(items: Sequence[Any], parts: Sequence[str], at: Pointer) -> tuple[int,
 def _unknown(
     path: str, generic: Sequence[str], data: Any, known: Mapping[str, Field]
 ) -> UsageError:
-    """Return the error for an unknown path."""
     above = ".".join(generic[:-1])
     names = [key.rpartition(".")[2] for key in known if key.rpartition(".")[0] == above]
     names = list(dict.fromkeys([*names, *(data if isinstance(data, Mapping) else ())]))

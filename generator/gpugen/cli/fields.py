@@ -42,7 +42,6 @@ def fields() -> dict[str, Field]:
 
 
 def _below(schema: Mapping[str, Any], root: Mapping[str, Any], path: str) -> Iterator[Field]:
-    """List the fields below a schema, depth first."""
     for part in _shapes(schema, root):
         required = part.get("required", ())
         for key, value in part.get("properties", {}).items():
@@ -119,7 +118,6 @@ def _kind(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
 
 
 def _span(schema: Mapping[str, Any]) -> str:
-    """Return the bounds of a number."""
     low, high = schema.get("minimum"), schema.get("maximum")
     if low is None and high is None:
         return ""

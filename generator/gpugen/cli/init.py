@@ -41,14 +41,14 @@ LEFT_OUT = (
 def command(
     folder: Path, cluster: str, model: str, count: int, hosts: str, requirement: str
 ) -> int:
-    """Write a starter repository: a spec, its schema for editors, pre-commit and CI files.
+    """Write a starter repository: a spec, schemas for editors, pre-commit and CI files.
 
     Existing files are not changed. The spec states the current driver and toolkit versions. Without
     a requirement, pre-commit and CI files are not written.
 
     Example: gpugen init gpu --cluster train --model h100-sxm5-80gb --count 8
     """
-    from gpugen.cli.schema import editor_schema
+    from gpugen.cli.schema import editor_schema, repository_schema
     from gpugen.cli.starter import INSTALLING, files, starter
     from gpugen.cli.starter.installed import installed, unfit
     from gpugen.resolve import root_schema
@@ -66,6 +66,7 @@ def command(
         raise UsageError(f"no GPU model {model!r} in the catalogue", hint) from unknown
     written = dict(files(values))
     written["schemas/cluster.editor.schema.json"] = editor_schema()
+    written["schemas/repository.editor.schema.json"] = repository_schema()
     for path, text in written.items():
         _write(folder / path, path, text)
     click.echo("fetch the vendor's signing keys for 'repositories: vendor' with:", err=True)

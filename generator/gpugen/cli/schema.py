@@ -19,6 +19,11 @@ def editor_schema() -> str:
     return _text(combined_schema())
 
 
+def repository_schema() -> str:
+    """Return the schema of gpugen.yaml for editors, as text."""
+    return _text(settings.schema())
+
+
 def _text(schema: dict[str, Any]) -> str:
     return json.dumps(_without_words(schema), indent=2, ensure_ascii=False) + "\n"
 
@@ -51,7 +56,7 @@ def _without_words(schema: Any) -> Any:
 )
 def command(of: str, target: Path | None, check: bool) -> int:
     """Print the JSON Schema with which editors complete and validate specs."""
-    text = editor_schema() if of == "spec" else _text(settings.schema())
+    text = editor_schema() if of == "spec" else repository_schema()
     if check and target is None:
         raise UsageError("--check needs a file", "give it with --write")
     if target is None:

@@ -92,7 +92,7 @@ def _write(
 ) -> int:
     """Write the folder like ``render``: what gpugen did not write there is not touched.
 
-    Raises NotOursError: something else stands there. UsageError: the folder has no usable name.
+    Raises NotOursError: something else is there. UsageError: the folder has no usable name.
     """
     from gpugen import write
 

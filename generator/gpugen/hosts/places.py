@@ -19,7 +19,7 @@ def host_setting(spec: ClusterSpec, pool: NodePool, *path: str) -> Pointer:
 
 
 def place_of(stated: Stated, pool: Pointer, *path: str) -> Pointer:
-    """Return the same while the spec is not resolved. pool: where it stands."""
+    """Return the same while the spec is not resolved. pool: where it is stated."""
     own, default = pool / "host", DEFAULTS
     for part in path:
         own, default = own / part, default / part

@@ -44,8 +44,8 @@ def completes(spec: ClusterSpec) -> bool:
     kubernetes v1.36.3 and v1.34.1, apiserver/pkg/features/kube_features.go; KEP-3962.
     """
     options = spec.find(Guardrails)
-    is_wanted = options is not None and not options.is_off and options.complete
-    return is_wanted and spec.kubernetes.minor >= COMPLETES_FROM
+    is_stated = options is not None and not options.is_off and options.complete
+    return is_stated and spec.kubernetes.minor >= COMPLETES_FROM
 
 
 def is_waited_for(spec: ClusterSpec) -> bool:

@@ -1,4 +1,4 @@
-"""Stage 1: a spec file and its layers to plain data that knows where every value stands."""
+"""Stage 1: a spec file and its layers to plain data that knows the place of every value."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Break(NamedTuple):
 
     @property
     def what(self) -> str:
-        """What stands there, as the parser calls it."""
+        """What is there, as the parser calls it."""
         match = _FOUND.search(self.problem)
         return match.group(1) if match else ""
 

@@ -17,7 +17,7 @@ from gpugen.load.text import FORBIDDEN, named
 from gpugen.text.spelling import shown
 
 TEMPLATES = ("{{", "{%", "{#", "<%")
-_BROKEN: Any = object()  # stands for a key that is no text
+_BROKEN: Any = object()  # in place of a key that is no text
 
 
 class _Frame:
@@ -226,7 +226,7 @@ class Composer:
             self._place(value, offset)
 
     def _place(self, value: Any, offset: int, *, is_empty: bool = False) -> None:
-        """Put a finished value where it belongs; an empty one stands where its key or dash does."""
+        """Put a finished value where it belongs; an empty one has the place of its key or dash."""
         frame = self._frame
         if not frame.is_mapping:
             frame.offsets.append(self._text.rfind("-", 0, offset) if is_empty else offset)

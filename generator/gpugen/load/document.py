@@ -33,7 +33,7 @@ class Document(NamedTuple):
         return tuple(source.path for source in self.files)
 
     def locate(self, pointer: Pointer, key: bool = False) -> Location:
-        """Return where the winning value of a pointer stands, or its key.
+        """Return the place of the winning value of a pointer, or of its key.
 
         A pointer that leads nowhere is located by the key of its nearest ancestor.
         """
@@ -48,14 +48,14 @@ class Document(NamedTuple):
 
 
 class Locator:
-    """Finds where many values of one document stand; what takes long is done once."""
+    """Finds the places of many values of one document; what takes long is done once."""
 
     def __init__(self, document: Document) -> None:
         self._root = stack_of([(source, source.places) for source in document.files])
         self._rows: dict[tuple[str, ...], list[list[Layered]]] = {}  # of lists that files merge
 
     def locate(self, pointer: Pointer, key: bool = False) -> Location:
-        """Return where the winning value of a pointer stands, or its key."""
+        """Return the place of the winning value of a pointer, or of its key."""
         stack, is_whole = self.stack(pointer)
         return _location(stack[-1], key=key or not is_whole)
 

@@ -153,7 +153,7 @@ class Stacking:
 
 
 def _meant(path: Path, folder: Path) -> str:
-    """Return a hint with the layer that a path may stand for."""
+    """Return a hint with the layer that a path may mean."""
     homes = [path if path.is_dir() else path.parent, folder.parent / "_layers"]
     found = (file for home in homes for file in nsmallest(MAX_LAYERS, home.glob("*.y*ml")))
     layers = {file.stem: file for file in found}

@@ -14,7 +14,7 @@ from gpugen.model.finding import Location
 
 
 class Places:
-    """Where the values of a file stand; it knows the collections of this very tree."""
+    """Places of the values of a file; it knows the collections of this very tree."""
 
     def __init__(
         self, root: Any, root_offset: int, offsets: dict[int, list[int]], lines: Lines, path: str
@@ -27,11 +27,11 @@ class Places:
         self._path = path
 
     def of_root(self) -> Location:
-        """Return where the first key stands."""
+        """Return the place of the first key."""
         return self._location(self._root_offset)
 
     def of(self, container: Any, part: str | int, *, key: bool) -> Location:
-        """Return where an entry's value stands, or its key."""
+        """Return the place of an entry's value, or of its key."""
         offsets = self._offsets[id(container)]
         if isinstance(part, int):
             return self._location(offsets[part])

@@ -1,6 +1,6 @@
 """What PyYAML's two parsers, or readers of YAML 1.1 and 1.2, take apart differently: refused.
 
-Only texts with an odd character are looked at; for them the composer keeps where scalars stand.
+Only texts with an odd character are looked at; for them the composer keeps the places of scalars.
 What lies between scalars is structure: indicators, spaces and comments.
 """
 

@@ -43,7 +43,6 @@ def explain(error: Exception, offset: int, text: str) -> Fault:
 
 
 def _unknown(where: Break) -> Fault:
-    """Say what the parser says."""
     said = f": {shown(where.problem)}" if where.problem else ""
     return ("spec-syntax", where.at, said)
 
@@ -69,7 +68,7 @@ def _special(where: Break) -> Fault | None:
 
 
 def _value_not_allowed(where: Break) -> Fault:
-    """A colon where none can stand: in text, or because a line above is no key."""
+    """A colon where none can be: in text, or because a line above is no key."""
     start = where.line_start(where.at)
     if _ENTRY.match(where.text[start : where.at]):
         return ("spec-colon-in-text", where.at)
@@ -111,7 +110,7 @@ def _no_colon(where: Break) -> Fault:
 
 
 def _is_among_items(where: Break, start: int) -> bool:
-    """Tell whether a line stands under an item of a list, with the item's indentation."""
+    """Tell whether a line is under an item of a list, with the item's indentation."""
     above = where.line_above(start)
     while above is not None and where.indent(above) > where.indent(start):
         above = where.line_above(above)

@@ -105,7 +105,6 @@ def _object_name(spec: ClusterSpec) -> str:
 
 
 def _waves(tree: Tree) -> list[Wave]:
-    """List the waves that the tree has, in order."""
     return [wave for wave in Wave if f"kustomize/{wave}/kustomization.yaml" in tree]
 
 
@@ -155,7 +154,6 @@ def _source_kind(delivery: Delivery) -> str:
 
 
 def _flux_objects(spec: ClusterSpec, waves: list[Wave]) -> dict[str, KubeObject]:
-    """Return the Flux objects by file name."""
     reference = _source_reference(spec)
     objects: dict[str, KubeObject] = {}
     if spec.delivery.flux.source_ref is None:

@@ -12,7 +12,7 @@ from gpugen.validate.readings import Readings
 
 _SETTINGS: dict[
     str, tuple[Pointer, ...]
-] = {  # what no host settings state, by the finding's id: where it may stand
+] = {  # what no host settings state, by the finding's id: where it may be stated
     "host-missing-os": (DEFAULTS / "os",),
     "host-missing-driver-version": (DEFAULTS / "driver" / "version",),
     "host-missing-container-toolkit-version": (DEFAULTS / "containerToolkit" / "version",),

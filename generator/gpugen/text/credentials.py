@@ -16,7 +16,7 @@ _WORD = r"(?<![A-Za-z0-9])"
 _MIXED = r"(?=[\w-]{0,60}[0-9])(?=[\w-]{0,60}[A-Z])"
 _SAID = r"(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|(?:access|account|client|private)"
 _SAID += r"[_-]?(?:key|secret)|shared[_-]?access[_-]?key|credentials?)"
-KINDS = {  # kind -> pattern; the sign that stands in every one of them is looked for first
+KINDS = {  # kind -> pattern; the sign that every one of them has is looked for first
     "an AWS access key": (("AKIA", "ASIA", "ABIA", "ACCA"), r"\b(?:A[KSB]IA|ACCA)[A-Z0-9]{16}\b"),
     "a GitHub token": (("gh", "github_pat_"), r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,})"),
     "a GitLab token": (("gl", "GR13"), r"\b(?:gl[a-z]{2,6}-[\w-]{16,}|GR1348941[\w-]{16,})"),
@@ -202,7 +202,7 @@ def _is_drawn(run: str) -> bool:
 
 
 def _is_random(run: str) -> bool:
-    """Tell whether upper case, lower case and digits stand in no order; words and names have one.
+    """Tell whether upper case, lower case and digits have no order; words and names have one.
 
     Names are words of lower-case letters, or have a separator every few characters; in random
     base64 a tenth of the letters look like a word, and one character in thirty is a separator.

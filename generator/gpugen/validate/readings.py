@@ -63,7 +63,7 @@ class Readings(NamedTuple):
         return dict(data)
 
     def _value(self, place: Pointer, number: int) -> Any:
-        """Return what may stand at a place; only what must stand there says reading 0."""
+        """Return what may be at a place; reading 0 says only what must be there."""
         from gpugen.validate.values import value_of
 
         schema, is_required = schema_at(place)

@@ -98,7 +98,7 @@ def texts_for(tree: Tree, before: Index) -> dict[str, bytes]:
 
 
 def unfinished(before: Index, expected: Mapping[str, bytes]) -> bytes:
-    """Return the lines of what stands and of what is to come, each file as a whole."""
+    """Return the lines of what is there and of what is to come, each file as a whole."""
     new = (f"{sha256(text)} {path}\n" for path, text in expected.items() if not is_index(path))
     return "".join((_HEAD, f"gpugen {__version__}\n", *_lines(before), *new)).encode()
 

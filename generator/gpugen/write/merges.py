@@ -38,7 +38,7 @@ class _Merge(NamedTuple):
 def merged(folder: Path, contents: Mapping[str, bytes]) -> frozenset[str]:
     """Return which files of a cluster's folder are git's merge of two rendered ones.
 
-    contents: path -> what stands there. Without git, or outside of a repository, there are none.
+    contents: path -> what is there. Without git, or outside of a repository, there are none.
     """
     if not contents or len(contents) > _MOST:
         return frozenset()
@@ -61,7 +61,7 @@ class _Git:
         self._prefix = prefix
 
     def merges(self) -> Iterator[_Merge]:
-        """Yield the merges that the files that stand there can come from."""
+        """Yield the merges that the files there can come from."""
         for name, (theirs, base) in _STOPPED.items():
             if self._lines("rev-parse", "--quiet", "--verify", name):
                 yield from self._between("HEAD", theirs, base)

@@ -18,7 +18,7 @@ def shares(content: bytes, pools: Collection[str]) -> dict[str, bytes]:
     """Return the lines of each pool, and under the empty name what is left without them.
 
     A line that names one pool begins its block: what is indented further belongs to it, and the
-    brackets that close it. Each block is kept with the line of the cluster that stands before it.
+    brackets that close it. Each block is kept with the line of the cluster before it.
     """
     names = {pool.encode(): pool for pool in pools}
     if not any(name in content for name in names):  # most files, at a small part of the cost

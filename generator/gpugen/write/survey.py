@@ -37,7 +37,7 @@ _NOT_OURS = (Kind.EDITED, Kind.FOREIGN, Kind.REPLACED_BY_LINK)
 class Change(NamedTuple):
     """One difference. path: relative to the cluster's folder, a folder ends in ``/``.
 
-    stamp: of what stands there, if it is to be replaced or deleted.
+    stamp: of what is there, if it is to be replaced or deleted.
     """
 
     path: str

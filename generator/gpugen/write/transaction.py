@@ -1,6 +1,6 @@
 """Changes of one cluster's folder: all of them, or on an error none.
 
-Before the first new file one more index file gets the lines of what stands and of what is to come,
+Before the first new file one more index file gets the lines of what is there and what is to come,
 so that a killed commit differs from an edit; it goes after the last move. What is replaced or
 deleted waits in the staging folder until then, and an error puts it back.
 """

@@ -17,6 +17,7 @@ from gpugen.cli.schema import editor_schema
 from gpugen.cli.starter import files, starter
 from gpugen.cli.starter.installed import installed, requirement, unfit
 from gpugen.workspace import Workspace
+from support import ROOT
 from support.commands import gpugen
 from support.required import missing
 
@@ -24,6 +25,7 @@ WRITTEN = {
     "inventories/lab/cluster.yaml",
     ".gitattributes",
     "schemas/cluster.editor.schema.json",
+    "schemas/repository.editor.schema.json",
 }
 
 
@@ -221,6 +223,15 @@ def test_schema_beside_the_spec_is_the_editor_schema(tmp_path: Path) -> None:
     first = spec.read_text("utf-8").splitlines()[0]
     named = (spec.parent / first.partition("$schema=")[2]).resolve()
     assert named.read_text("utf-8") == editor_schema()
+
+
+def test_schema_for_gpugen_yaml_is_the_one_of_its_page(tmp_path: Path) -> None:
+    """The page's example names the file by its path from the root."""
+    gpugen("init", tmp_path)
+    page = (ROOT / "docs" / "specs" / "findings.md").read_text("utf-8")
+    named = re.search(r"# yaml-language-server: \$schema=(\S+)", page)
+    assert named
+    assert (tmp_path / named[1]).read_text("utf-8") == gpugen("schema", "--of", "repository").out
 
 
 def test_a_file_in_the_way_is_the_environments_fault(tmp_path: Path) -> None:

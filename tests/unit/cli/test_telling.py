@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -76,6 +77,38 @@ def test_annotations_of_a_difference(root: Path) -> None:
     lines = [line for line in answer.err.splitlines() if line.startswith("::error file=")]
     assert len(lines) == len(expected)
     assert any(line.startswith("::error file=out/a%2Cb%3Ac%25d,line=1,col=1,") for line in lines)
+
+
+QUIET = """\
+apiVersion: gpugen/v1
+kind: Repository
+findings: [{id: repositories-missing, severity: "off", reason: the starter has none}]
+"""
+
+
+def without_spec(root: Path) -> None:
+    (root / SPEC).unlink()
+    (root / SPEC).parent.rmdir()
+
+
+def foreign(root: Path) -> None:
+    (root / "out/lab/mine.yaml").write_text("a: b\n")
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "id"), [(without_spec, "output-without-spec"), (foreign, "output-foreign")]
+)
+@pytest.mark.parametrize("form", ["text", "github"])
+def test_strict_counts_what_a_diff_warns_of(
+    root: Path, form: str, spoiled: Callable[[Path], None], id: str
+) -> None:
+    (root / "gpugen.yaml").write_text(QUIET)
+    assert gpugen("render", "--diff", "--strict", "-o", form, cwd=root).code == 0
+    spoiled(root)
+    loose = gpugen("render", "--diff", "-o", form, cwd=root)
+    assert (loose.code, id in loose.out + loose.err) == (0, True)
+    strict = gpugen("render", "--diff", "--strict", "-o", form, cwd=root)
+    assert (strict.code, id in strict.out + strict.err) == (1, True)
 
 
 @pytest.mark.parametrize("form", ["json", "sarif", "github"])

@@ -234,7 +234,7 @@ def test_people_see_a_hundred_findings_of_a_file_and_machines_all(outcome: Outco
 
 
 @pytest.mark.parametrize(
-    ("environment", "is_terminal", "is_wanted"),
+    ("environment", "is_terminal", "is_stated"),
     [
         ({}, True, True),
         ({}, False, False),
@@ -251,13 +251,13 @@ def test_colour(
     monkeypatch: pytest.MonkeyPatch,
     environment: dict[str, str],
     is_terminal: bool,
-    is_wanted: bool,
+    is_stated: bool,
 ) -> None:
     for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert wants_colour(is_terminal) is is_wanted
+    assert wants_colour(is_terminal) is is_stated
 
 
 def test_coloured_text_says_the_same(outcome: Outcome) -> None:

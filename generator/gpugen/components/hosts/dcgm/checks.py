@@ -14,7 +14,6 @@ from gpugen.model.spec import ClusterSpec, NodePool
 
 
 def _pools(spec: ClusterSpec, mode: DcgmMode) -> Iterator[tuple[NodePool, Dcgm]]:
-    """Yield the pools with that mode, and what they state."""
     for pool in spec.pools:
         if pool.host.dcgm is not None and pool.host.dcgm.mode is mode:
             yield pool, pool.host.dcgm

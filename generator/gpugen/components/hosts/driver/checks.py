@@ -154,7 +154,6 @@ def graphics_without_effect(spec: ClusterSpec) -> Iterator[Problem]:
 
 
 def _graphics(spec: ClusterSpec) -> Iterator[tuple[NodePool, tuple[str, ...] | None]]:
-    """Yield the pools with graphics, and the packages for it."""
     is_compute_only = installs_compute_only(spec)
     for pool in spec.pools:
         driver = pool.host.driver

@@ -15,7 +15,6 @@ EXCLUSIVE = "exclusive-process"
 
 
 def _tuned(spec: ClusterSpec) -> Iterator[tuple[NodePool, Tuning]]:
-    """List the pools whose hosts are tuned."""
     for pool in spec.pools:
         if pool.host.tuning is not None:
             yield pool, pool.host.tuning

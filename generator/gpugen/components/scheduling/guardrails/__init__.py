@@ -86,7 +86,7 @@ def _validate(
 
 
 def _complete(spec: ClusterSpec, options: Guardrails, texts: dict[str, str]) -> Iterator[Placed]:
-    """Yield what completes pods; the name of a second scheduler stands in the wave behind it.
+    """Yield what completes pods; the name of a second scheduler is in the wave behind it.
 
     The main scheduler, which a play configures, is named only while the ConfigMap is there that the
     play writes after its proof: git does not hold it.

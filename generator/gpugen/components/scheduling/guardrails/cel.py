@@ -31,7 +31,7 @@ def listing(values: Sequence[Data]) -> str:
 def table(rows: Mapping[str, Row]) -> str:
     """Return a mapping of mappings or lists with one of their entries a line.
 
-    What opens and ends a row stands on lines of its own, and every line ends in a comma: so there
+    What opens and ends a row is on lines of its own, and every line ends in a comma: so there
     is a line that did not change between changes of two rows, and git merges them.
     """
     return "{\n" + "".join(f"{literal(key)}: {_row(row)},\n" for key, row in rows.items()) + "}"

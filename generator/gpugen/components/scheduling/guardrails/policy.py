@@ -31,7 +31,7 @@ def validating(
     """Return a validating policy and its binding to the namespaces of a selector.
 
     What refuses fails closed, or a request that is too costly to evaluate would pass; what only
-    tells never stands in the way, whatever happens to it.
+    tells never refuses, whatever happens to it.
     """
     content = {
         "failurePolicy": "Fail" if refuses else "Ignore",
@@ -52,7 +52,7 @@ def mutating(
     *,
     params: Content | None = None,
 ) -> list[KubeObject]:
-    """Return a policy over new pods and its binding; it helps, so it never stands in the way.
+    """Return a policy over new pods and its binding; it helps, so it never refuses.
 
     params: the ConfigMap that its expressions read. Without paramKind the API server would ignore
     paramRef.
