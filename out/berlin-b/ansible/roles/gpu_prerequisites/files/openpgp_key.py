@@ -51,7 +51,7 @@ def packets(data):
         else:
             tag, (length, start) = (head >> 2) & 0x0F, old_length(data, at + 1, head & 3)
         if start + length > len(data):
-            raise ValueError("cut short")
+            raise ValueError("truncated")
         yield tag, data[start : start + length]
         at = start + length
 

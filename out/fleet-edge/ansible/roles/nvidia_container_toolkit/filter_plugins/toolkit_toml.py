@@ -30,7 +30,7 @@ def from_toml(text):
 def containerd_root(text, add, ours, instead):
     """Return what containerd's main file says, and how it reads with and without our import.
 
-    add: the path to import. ours: paths that count as our import. instead: what stands in for them
+    add: the path to import. ours: paths that count as our import. instead: what replaces them
     where they are taken away. Returns {"fault": str, "version": int, "imports": [str],
     "with_ours": str, "without_ours": str}; fault says why the file cannot be read or changed, and
     the texts are then the file as it is.
