@@ -19,6 +19,7 @@ from gpugen.components import options_schema
 from gpugen.components.monitoring import metrics
 from gpugen.model.assembly import Assembly
 from gpugen.model.spec import ClusterSpec, NodePool
+from gpugen.text.yaml import to_yaml
 from support.monitoring_faults import FAULTS, POOLS, xid
 from support.monitoring_series import Series, cluster, healthy, nodes, panels
 
@@ -149,7 +150,7 @@ def test_operator_takes_its_objects(
     items = [p.object for p in plan.objects if p.object["apiVersion"] == group]
     assert {item["kind"] for item in items} == {"ServiceMonitor", "PrometheusRule"}
     for item in items:
-        assert validate_custom_resource(item) == []
+        assert validate_custom_resource(yaml.safe_load(to_yaml(item))) == []
         if item["kind"] == "PrometheusRule":
             name = item["metadata"]["name"].removeprefix("gpugen").removeprefix("-") or "cluster"
             text = str(plain.files[f"prometheus/rules/{name}.yaml"])

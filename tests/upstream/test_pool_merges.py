@@ -1,17 +1,22 @@
-"""Two branches that change two pools: git merges what monitoring and policies share."""
+"""Two branches that change two pools: git merges all that is rendered, the index too.
+
+What a pool is the first of the cluster to have is among the changes: it brings roles and agents.
+"""
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
-from gpugen.components import find
 from gpugen.text.yaml import to_yaml
-from support.specs import resolved
+from gpugen.write.index import Index, texts_for
+from support.rich import rendered
+from support.strategies import spec
 
 Pools: TypeAlias = list[dict[str, Any]]
 Change: TypeAlias = Callable[[Pools, str], None]
@@ -56,6 +61,30 @@ def _model(pools: Pools, name: str) -> None:
     _of(pools, name)["gpu"] = {"model": "h100-sxm5-80gb", "count": 8}
 
 
+def _own(field: str, value: Any) -> Change:
+    """Return the change that a pool states a setting of its hosts."""
+
+    def change(pools: Pools, name: str) -> None:
+        _of(pools, name).setdefault("host", {})[field] = value
+
+    change.__name__ = field
+    return change
+
+
+def _sharing(pools: Pools, name: str) -> None:
+    slices = {"mode": "time-slicing", "resources": {"nvidia.com/gpu": 4}, "rename": True}
+    _of(pools, name)["sharing"] = slices
+
+
+def _mps(pools: Pools, name: str) -> None:
+    _of(pools, name)["sharing"] = {"mode": "mps", "resources": {"nvidia.com/gpu": 4}}
+
+
+def _by_host(pools: Pools, name: str) -> None:
+    _layout(pools, name)
+    _of(pools, name)["mig"]["manager"] = "host"
+
+
 def _new(pools: Pools, name: str) -> None:
     place = pools.index(_of(pools, name)) + 1
     pools.insert(place, pool(f"{name}-new", "p100-pcie-16gb"))
@@ -65,37 +94,43 @@ def _gone(pools: Pools, name: str) -> None:
     pools.remove(_of(pools, name))
 
 
-CHANGES = (_count, _hosts, _layout, _labels, _taints, _model, _new, _gone)
+def _name(pools: Pools, name: str) -> None:
+    _of(pools, name)["name"] = f"{name}-2"
 
 
-def files(pools: Pools, prometheus: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the components render, by path."""
-    changes = {
-        "/pools": pools,
-        "/components/scheduler": {},
-        "/components/grafana": {},
-        "/components/prometheus": prometheus,
-    }
-    spec = resolved(changes)
-    found = {}
-    for name in ("guardrails", "prometheus", "grafana"):
-        made = find(name).contribute(spec, spec.options[name])
-        found |= {path: str(text) for path, text in made.files.items()}
-        for placed in made.objects:
-            item = placed.object
-            key = f"{placed.pool}/{item['kind']}-{item['metadata']['name']}"
-            found[key] = to_yaml(item)
-    return found
+CHANGES = (
+    *(_count, _hosts, _layout, _labels, _taints, _model, _sharing, _mps, _by_host),
+    *(_new, _gone, _name),
+    _own("tuning", {"iommu": "pt", "powerLimitWatts": 200}),
+    _own("dcgm", {"version": "4.5.3"}),
+    _own("cudaToolkit", {"versions": ["13.0"], "default": "13.0"}),
+    _own("driver", {"version": "595.91.07"}),
+)
 
 
-def merged(folder: Path, base: str, ours: str, theirs: str) -> str | None:
+@cache
+def files(mode: str, *changes: tuple[Change, str]) -> tuple[str, dict[str, bytes]]:
+    """Return the pools as YAML after some changes, and all that the spec renders."""
+    pools: Pools = [pool(name) for name in "abcd"]
+    for change, name in changes:
+        change(pools, name)
+    options = {"prometheus": MODES[mode], "grafana": {}}
+    host = {"containerToolkit": {"version": "1.20.0"}, "os": "ubuntu-24.04"}
+    host["driver"] = {"version": "580.178.04"}
+    tree, found = rendered(spec(pools, components=options, hostDefaults=host))
+    assert tree is not None, found
+    return to_yaml(pools), dict(tree) | texts_for(tree, Index({}, "", {}))
+
+
+def merged(folder: Path, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     """Merge as git does; None: there is a conflict."""
+    if ours == theirs or theirs == base:
+        return ours
     names = []
     for name, text in (("ours", ours), ("base", base), ("theirs", theirs)):
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).write_bytes(text)
         names.append(str(folder / name))
-    command = ["git", "merge-file", "-p", *names]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(["git", "merge-file", "-p", *names], capture_output=True, check=False)
     return done.stdout if done.returncode == 0 else None
 
 
@@ -105,14 +140,13 @@ def merged(folder: Path, base: str, ours: str, theirs: str) -> str | None:
 @pytest.mark.parametrize("ours", CHANGES, ids=lambda c: c.__name__.strip("_"))
 def test_two_pools_side_by_side(tmp_path: Path, ours: Change, theirs: Change, mode: str) -> None:
     """What git makes of the two renders is what the merged spec renders."""
-    states: list[Pools] = [[pool(name) for name in "abcd"] for _ in range(4)]
-    ours(states[1], "b")
-    theirs(states[2], "c")
-    ours(states[3], "b")
-    theirs(states[3], "c")
-    spec = [to_yaml(pools) for pools in states]
-    if merged(tmp_path, *spec[:3]) is None:
+    states = [
+        files(mode, *changes)
+        for changes in ((), ((ours, "b"),), ((theirs, "c"),), ((ours, "b"), (theirs, "c")))
+    ]
+    if merged(tmp_path, *(text.encode() for text, _ in states[:3])) is None:
         pytest.skip("in the spec the two stand side by side")
-    base, one, other, both = (files(pools, MODES[mode]) for pools in states)
-    for path in base.keys() & one.keys() & other.keys():
-        assert merged(tmp_path, base[path], one[path], other[path]) == both[path], path
+    base, one, other, both = (found for _, found in states)
+    for path in base.keys() | one.keys() | other.keys():
+        before, mine, yours = (found.get(path, b"") for found in (base, one, other))
+        assert merged(tmp_path, before, mine, yours) == both.get(path, b""), path

@@ -12,12 +12,12 @@ class Tree:
     def __init__(self) -> None:
         self._files: dict[str, bytes] = {}
         self._folders: set[str] = set()
-        self._pools: dict[str, str] = {}
+        self._owners: dict[str, str] = {}
 
-    def add(self, path: str, content: str | bytes, pool: str = "") -> None:
+    def add(self, path: str, content: str | bytes, owner: str = "") -> None:
         """Add one file to the tree; path is relative with forward slashes.
 
-        pool: the one whose own file it is, none for what the whole cluster shares. Raises
+        owner: the pool or role whose own file it is, none for what the cluster shares. Raises
         ValueError: path leaves the tree, is taken, or is needed as a folder.
         """
         if path in self._files:
@@ -29,8 +29,8 @@ class Tree:
         if path in self._folders or name in ("", ".", "..") or "\\" in name or "\0" in name:
             raise ValueError(f"{path!r} cannot be a file of the tree")
         self._files[path] = content.encode() if isinstance(content, str) else content
-        if pool:
-            self._pools[path] = pool
+        if owner:
+            self._owners[path] = owner
 
     def _add_folder(self, folder: str) -> None:
         parts = folder.split("/") if folder else []
@@ -55,9 +55,9 @@ class Tree:
     def __getitem__(self, path: str) -> bytes:
         return self._files[path]
 
-    def pool_of(self, path: str) -> str:
-        """Return the pool whose own file it is, empty for what the whole cluster shares."""
-        return self._pools.get(path, "")
+    def owner_of(self, path: str) -> str:
+        """Return the pool or role whose own file it is, empty for what the cluster shares."""
+        return self._owners.get(path, "")
 
     def below(self, folder: str) -> list[str]:
         """List the paths under a folder, sorted."""

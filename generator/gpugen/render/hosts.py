@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -18,8 +18,8 @@ from gpugen.render.inventory import group, is_large
 from gpugen.render.other_plays import before_upgrade, remove, verify
 from gpugen.render.play_parts import settings_of
 from gpugen.render.playbook import site
-from gpugen.render.role_order import in_order
-from gpugen.render.yaml_files import variables_file, yaml_file
+from gpugen.render.role_order import ORDER, SCHEDULER, in_order
+from gpugen.render.yaml_files import Mark, variables_file, yaml_file
 from gpugen.text import templates
 
 FOLDER = "ansible"
@@ -54,13 +54,13 @@ def render_hosts(spec: ClusterSpec, assembly: Assembly, tree: Tree) -> None:
             tree.add(f"{FOLDER}/{name}.yml", yaml_file(spec, found))
     for name, text, pool in inventory.files(spec, assembly.expressions):
         tree.add(f"{FOLDER}/inventory/{name}", text, pool)
-    pools = {group(pool): pool.name for pool in spec.pools}
+    owners = {group(pool): pool.name for pool in spec.pools} | {CONTROL_PLANE: SCHEDULER}
     for name, variables in group_variables(spec, assembly).items():
         path = f"{FOLDER}/inventory/group_vars/{name}.yml"
-        tree.add(path, variables_file(spec, variables), pools.get(name, ""))
+        tree.add(path, variables_file(spec, variables), owners.get(name, ""))
     for role in roles:
         for path, content in _role_files(role):
-            tree.add(f"{FOLDER}/roles/{role}/{path}", content)
+            tree.add(f"{FOLDER}/roles/{role}/{path}", content, role)
 
 
 def settings(spec: ClusterSpec) -> str:
@@ -75,13 +75,22 @@ def group_variables(spec: ClusterSpec, assembly: Assembly) -> dict[str, dict[str
         common["gpugen_cluster_description"] = spec.description
     common |= connections.of_all(spec.access.ssh)
     common["gpugen_allow_disruption"] = spec.rollout.allow_disruption
-    files = {"all": {**common, **assembly.cluster_variables}}
+    files = {"all": {**common, **_by_role(assembly.cluster_variables)}}
     for pool in spec.pools:
         own = connections.of_pool(pool, spec.access.ssh)
         files[group(pool)] = {**own, **_pool_variables(pool, assembly)}
     if assembly.control_plane_variables:
         files[CONTROL_PLANE] = dict(assembly.control_plane_variables)
     return _without_defaults(files, assembly.roles) if is_large(spec) else files
+
+
+def _by_role(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Sort variables by their roles, each behind its mark: pools may bring a role, or change it."""
+    found: dict[str, Any] = {}
+    for role in ORDER:
+        own = {name: value for name, value in variables.items() if name.startswith(f"{role}_")}
+        found |= {Mark(role): None, **own}
+    return {name: value for name, value in variables.items() if name not in found} | found
 
 
 def _without_defaults(

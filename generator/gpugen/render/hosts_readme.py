@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gpugen.kube import gpu_access, scheduling
+from gpugen.kube import scheduling
 from gpugen.model.spec import ClusterSpec
-from gpugen.render.inventory import group
-from gpugen.render.role_order import ROLES, Role
+from gpugen.render.role_order import OF_CLUSTER, ROLES, Role
 from gpugen.text import templates
 
 
@@ -18,14 +17,11 @@ class HostsReadme(NamedTuple):
     source: str
     name: str
     serial: str
-    group: str  # of the first pool
-    tag: str
     context: str  # of kubectl, where nodes are labelled and drained
     roles: tuple[Role, ...]
-    has_mig_manager: bool
     scheduler: str  # the name that the main scheduler serves
     switch: str
-    registrations: tuple[str, ...]  # lines for the kubelet's configuration, one per pool
+    registration: str  # line for the kubelet's configuration
 
 
 def readme(spec: ClusterSpec, roles: Sequence[str]) -> str:
@@ -38,13 +34,10 @@ def readme(spec: ClusterSpec, roles: Sequence[str]) -> str:
         source=spec.source,
         name=spec.name,
         serial=", then ".join(str(size) for size in spec.rollout.serial),
-        group=group(spec.pools[0]),
-        tag=roles[-1],
         context=spec.access.kubeconfig_context if labels_nodes else "",
-        roles=tuple(role for role in ROLES if role.name in roles),
-        has_mig_manager=labels_nodes and any(map(gpu_access.is_paused_for_mig, spec.pools)),
+        roles=tuple(role for role in ROLES if role.name in roles or role.name not in OF_CLUSTER),
         scheduler=scheduling.name(spec) if configures else "",
         switch=scheduling.SWITCH,
-        registrations=tuple(line.replace("{pool}", pool.name) for pool in spec.pools if line),
+        registration=line.replace("{pool}", "<pool>"),
     )
     return templates.render("render/hosts_readme.md.j2", values)

@@ -38,7 +38,9 @@ def inventory(spec: ClusterSpec, expressions: Mapping[str, Expression] = NOTHING
 
     expressions: variables of all hosts that Ansible works out per host; group_vars are data alone.
     """
-    children: dict[str, Any] = {ALL_HOSTS: {"children": {group(pool): {} for pool in spec.pools}}}
+    children: dict[str, Any] = {
+        ALL_HOSTS: {"children": {group(pool): {"hosts": {}} for pool in spec.pools}}
+    }
     if spec.control_plane.hosts:
         lines = spec.control_plane.hosts
         own = {line.pattern: _own(line, spec.access.ssh) for line in lines}

@@ -12,7 +12,7 @@ from gpugen.model.assembly import Assembly, KubeObject, Placed, Wave
 from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
 from gpugen.render.sync import delivery_annotations
-from gpugen.render.yaml_files import header, to_yaml
+from gpugen.render.yaml_files import header, of_pools, to_yaml
 
 ONCE = "cluster"  # the folder of cluster-wide objects; not a valid pool name
 
@@ -31,8 +31,9 @@ def render_manifests(spec: ClusterSpec, assembly: Assembly, tree: Tree) -> None:
     for wave, pools in folders.items():
         for folder, names in pools.items():
             pool = "" if folder == ONCE else folder
-            _kustomization(f"kustomize/{wave}/{folder}", names, head, tree, pool)
-        _kustomization(f"kustomize/{wave}", list(pools), head, tree)
+            _kustomization(f"kustomize/{wave}/{folder}", sorted(names), head, tree, pool)
+        own = of_pools({pool.name: [pool.name] for pool in spec.pools if pool.name in pools})
+        _kustomization(f"kustomize/{wave}", [ONCE] * (ONCE in pools) + own, head, tree)
     _kustomization("kustomize", [str(wave) for wave in folders], head, tree)
 
 
@@ -64,6 +65,6 @@ def _kustomization(
     value = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
-        "resources": sorted(resources),
+        "resources": resources,
     }
     tree.add(f"{folder}/kustomization.yaml", head + to_yaml(value), pool)

@@ -11,6 +11,8 @@ from gpugen.render.play_parts import (
     DRAINS,
     Settings,
     Task,
+    Tasks,
+    by_role,
     checked,
     demand,
     entry,
@@ -22,7 +24,7 @@ from gpugen.render.play_parts import (
     taken,
     turn,
 )
-from gpugen.render.role_order import NODE, SCHEDULER, in_order
+from gpugen.render.role_order import HOST_ROLES, NODE, SCHEDULER, in_order
 
 REMOVED = ["everything that gpugen installed is removed"]
 
@@ -30,10 +32,10 @@ REMOVED = ["everything that gpugen installed is removed"]
 def verify(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
     """Return the plays that verify hosts and change nothing."""
     ordered = in_order(roles)
-    tasks = [needs(), *_each([role for role in ordered if role != SCHEDULER], "verify", "Verify")]
+    tasks = [needs(), *by_role(ordered, _verified, HOST_ROLES)]
     found = [play(own, "Verify every host", tasks, facts=True)]
     if SCHEDULER in ordered:
-        last = _each([SCHEDULER], "verify", "Verify")
+        last = _verified(SCHEDULER)
         found.append(play(own, "Verify the main scheduler", last, hosts=CONTROL_PLANE, facts=True))
     return found
 
@@ -57,7 +59,7 @@ def remove(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
     name, tasks = "Check every host before any is changed", _preflight(ordered)
     found = [play(own, name, tasks, facts=True, reads=("gpugen_works", turn(ordered)))]
     if SCHEDULER in ordered:
-        last = [_word(), *_each([SCHEDULER], "absent", "Remove")]
+        last = [_word(), *_removed(SCHEDULER)]
         name = "Restore the main scheduler, one node at a time"
         found.append(play(own, name, last, hosts=CONTROL_PLANE, facts=True, one_by_one=True))
     hosts = [role for role in ordered if role != SCHEDULER]
@@ -75,13 +77,13 @@ def _preflight(roles: Sequence[str]) -> list[Task]:
     return [*tasks, checked(["always"])]
 
 
-def _removal(roles: Sequence[str]) -> list[Task]:
+def _removal(roles: Sequence[str]) -> Tasks:
     """Drain the node and remove its labels first, so that no agent uses a GPU.
 
     If --tags removes only other roles, the node gets its agents back after them.
     """
-    others = [role for role in reversed(roles) if role != NODE]
-    tasks = _each(others, "absent", "Remove")
+    others = [role for role in reversed(HOST_ROLES) if role != NODE]
+    tasks = by_role(roles, _removed, others)
     if NODE not in roles:
         return [*guards(), taken(["gpugen_works | bool"]), *tasks, given()]
     emptied = included("Cordon and drain the node (DRV-15)", NODE, "empty", [NODE, "always"])
@@ -89,7 +91,7 @@ def _removal(roles: Sequence[str]) -> list[Task]:
     kept = included(f"Run {NODE}, which is kept", NODE, "converge", [NODE, "always"])
     kept["when"] = ["gpugen_works | bool", "not (gpugen_runs_node | bool)"]
     released = entry("Uncordon the node (KUB-03)", NODE, "release", "always")
-    first = [*guards(), emptied, *_each([NODE], "absent", "Remove")]
+    first = [*guards(), emptied, *_removed(NODE)]
     return [*first, *tasks, kept, released]
 
 
@@ -103,7 +105,11 @@ def _word() -> Task:
     return {**asked, "tags": ["always"]}
 
 
-def _each(roles: Sequence[str], step: str, word: str) -> list[Task]:
-    return [
-        entry(f"{word} {role}", role, step) for role in roles if step in role_files.entries(role)
-    ]
+def _verified(role: str) -> list[Task]:
+    is_due = "verify" in role_files.entries(role)
+    return [entry(f"Verify {role}", role, "verify")] if is_due else []
+
+
+def _removed(role: str) -> list[Task]:
+    is_due = "absent" in role_files.entries(role)
+    return [entry(f"Remove {role}", role, "absent")] if is_due else []

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from gpugen.hosts.names import ALL_HOSTS, CONTROL_PLANE
 from gpugen.model.spec import ClusterSpec
-from gpugen.render.role_order import FIRST, NODE, SCHEDULER
-from gpugen.render.yaml_files import as_data
+from gpugen.render.role_order import FIRST, NODE, OF_CLUSTER, ORDER, SCHEDULER
+from gpugen.render.yaml_files import Mark, as_data
 
 Task: TypeAlias = dict[str, Any]
+Tasks: TypeAlias = list[Task | Mark]
 
 FACTS = ["!all", "!min", "distribution", "kernel", "pkg_mgr", "python", "service_mgr"]
 OLDEST = "2.19"  # since then only those parts of a variable are evaluated that are read
@@ -61,7 +62,7 @@ def settings_of(spec: ClusterSpec) -> Settings:
 def play(
     own: Settings,
     name: str,
-    tasks: list[Task],
+    tasks: Sequence[Task | Mark],
     *,
     hosts: str = ALL_HOSTS,
     facts: bool = False,
@@ -86,8 +87,27 @@ def play(
         "gather_facts": facts,
         **({"gather_subset": FACTS} if facts else {}),
         **({"vars": variables} if variables else {}),
-        "tasks": tasks,
+        "tasks": list(tasks),
     }
+
+
+def by_role(
+    roles: Collection[str], tasks: Callable[[str], list[Task]], order: Iterable[str] = ORDER
+) -> Tasks:
+    """Return the tasks of the roles in use, in order.
+
+    A role that a pool may bring has its mark always, and what follows them has one, so that
+    branches whose pools bring two roles touch no common line.
+    """
+    found: Tasks = []
+    before = after = Mark("cluster")
+    for role in order:
+        if own := tasks(role):
+            mark = after if role in OF_CLUSTER else Mark(role)
+            found += [mark] * (mark != before)
+            found += own if role in roles else []
+            before = mark
+    return [*found, *[after] * (before != after)]
 
 
 def entry(name: str, role: str, step: str, *tags: str) -> Task:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gpugen.hosts.names import CONTROL_PLANE
@@ -11,6 +11,8 @@ from gpugen.render.play_parts import (
     DISRUPTIVE,
     Settings,
     Task,
+    Tasks,
+    by_role,
     checked,
     demand,
     entry,
@@ -26,6 +28,7 @@ from gpugen.render.role_order import (
     AFTER_REBOOT,
     BEFORE_REBOOT,
     DRIVER,
+    HOST_ROLES,
     NODE,
     SCHEDULER,
     in_order,
@@ -53,15 +56,11 @@ def site(own: Settings, roles: Iterable[str]) -> list[dict[str, Any]]:
     return [check, main, work, _control_plane(own), *_announcement(own)]
 
 
-def _preflight(roles: Sequence[str]) -> list[Task]:
+def _preflight(roles: Sequence[str]) -> Tasks:
     """Read everything, record what has to be interrupted, and fail unless that is allowed."""
-    tasks: list[Task] = [needs()]
-    for role in roles:
-        if "preflight" in role_files.entries(role):
-            tasks.append(entry(f"Check by {role}", role, "preflight", "preflight"))
-        if f"{role}_disruption" in role_files.leaves(role):
-            tasks.append(_note(role))
-    tasks += [
+    tasks: Tasks = [
+        needs(),
+        *by_role(roles, _check, HOST_ROLES),
         {
             "name": "Report what has to be interrupted",
             "ansible.builtin.debug": {"msg": "{{ gpugen_reasons }}"},
@@ -84,6 +83,16 @@ def _preflight(roles: Sequence[str]) -> list[Task]:
     return [*tasks, checked([ALWAYS, "preflight"])]
 
 
+def _check(role: str) -> list[Task]:
+    """Return what checks a host for a role, and records what the role has to interrupt."""
+    tasks = []
+    if "preflight" in role_files.entries(role):
+        tasks.append(entry(f"Check by {role}", role, "preflight", "preflight"))
+    if f"{role}_disruption" in role_files.leaves(role):
+        tasks.append(_note(role))
+    return tasks
+
+
 def _note(role: str) -> Task:
     known = f"gpugen_disruption | default({{}}) | combine({{'{role}': {role}_disruption}})"
     return {
@@ -93,7 +102,7 @@ def _note(role: str) -> Task:
     }
 
 
-def _work(roles: Sequence[str]) -> list[Task]:
+def _work(roles: Sequence[str]) -> Tasks:
     """Drain, change, reboot, verify, uncordon."""
     due = ["gpugen_works | bool", "gpugen_reasons | length > 0"]
     first = [_empty(due, [NODE, ALWAYS, DISRUPTIVE])] if NODE in roles else [taken(due)]
@@ -101,13 +110,15 @@ def _work(roles: Sequence[str]) -> list[Task]:
     return [*guards(), *first, *before, *_reboot(roles), *after, *_release(roles)]
 
 
-def _steps(roles: Sequence[str], steps: Sequence[tuple[str, str]]) -> list[Task]:
+def _steps(roles: Sequence[str], steps: Mapping[str, str]) -> Tasks:
     """Return the tasks of the roles in use that have this entry point."""
-    return [
-        entry(f"Run {role}" + (f", {step}" if step != "converge" else ""), role, step)
-        for role, step in steps
-        if role in roles and step in role_files.entries(role)
-    ]
+
+    def tasks(role: str) -> list[Task]:
+        step = steps.get(role, "")
+        name = f"Run {role}" + (f", {step}" if step != "converge" else "")
+        return [entry(name, role, step)] if step in role_files.entries(role) else []
+
+    return by_role(roles, tasks)
 
 
 def _empty(when: list[str], tags: list[str]) -> Task:
@@ -116,27 +127,27 @@ def _empty(when: list[str], tags: list[str]) -> Task:
     return {**found, "when": when} if when else found
 
 
-def _reboot(roles: Sequence[str]) -> list[Task]:
+def _reboot(roles: Sequence[str]) -> Tasks:
     """Return the reboot for settings that take effect at boot only; roles never reboot."""
-    found = [role for role in roles if f"{role}_reboot_due" in role_files.leaves(role)]
-    if not found:
-        return []
     block = {
         "name": "Reboot if settings differ that take effect at boot only (DRV-16)",
         "when": ["gpugen_reboot_due | default(false)", "not ansible_check_mode"],
         "tags": [ALWAYS],
         "block": [*_before(roles), *_boot(roles)],
     }
-    return [*(_note_reboot(role) for role in found), block]
+    return [*by_role(roles, _note_reboot), block]
 
 
-def _note_reboot(role: str) -> Task:
+def _note_reboot(role: str) -> list[Task]:
+    if f"{role}_reboot_due" not in role_files.leaves(role):
+        return []
     due = f"(gpugen_reboot_due | default(false)) or ({role}_reboot_due | default(false))"
-    return {
+    task = {
         "name": f"Record whether {role} needs a reboot",
         "ansible.builtin.set_fact": {"gpugen_reboot_due": f"{{{{ {due} }}}}"},
         "tags": [role],
     }
+    return [task]
 
 
 def _before(roles: Sequence[str]) -> list[Task]:
@@ -170,22 +181,22 @@ def _before(roles: Sequence[str]) -> list[Task]:
     return [asked, read, other, kubelet, taken([])]
 
 
-def _boot(roles: Sequence[str]) -> list[Task]:
+def _boot(roles: Sequence[str]) -> Tasks:
     reboot = {
         "name": "Reboot",
         "ansible.builtin.reboot": {"reboot_timeout": 1800},
         "timeout": 4000,  # the module waits twice: for the boot, and for a command to succeed
         "tags": [DISRUPTIVE],
     }
-    after = [
-        included(f"Check {role} after the reboot", role, "after_reboot", [])
-        for role in roles
-        if "after_reboot" in role_files.entries(role)
-    ]
-    return [reboot, *after]
+
+    def check(role: str) -> list[Task]:
+        task = included(f"Check {role} after the reboot", role, "after_reboot", [])
+        return [task] if "after_reboot" in role_files.entries(role) else []
+
+    return [reboot, *by_role(roles, check)]
 
 
-def _release(roles: Sequence[str]) -> list[Task]:
+def _release(roles: Sequence[str]) -> Tasks:
     """Set labels and taints; on a node that the play cordoned verify everything, then uncordon.
 
     A play that drains a node uncordons it, whatever --tags selects: the node's own tasks always
@@ -196,14 +207,12 @@ def _release(roles: Sequence[str]) -> list[Task]:
     owns = "(gpugen_runs_node | bool) or (gpu_node_is_empty | default(false))"
     held = ["gpu_node_is_held | bool", "not ansible_check_mode"]
     own = included(f"Run {NODE}", NODE, "converge", [NODE, ALWAYS])
-    checks = [
-        {
-            **included(f"Verify {role} before the node is uncordoned", role, "verify", [role]),
-            "when": held,
-        }
-        for role in roles
-        if role != NODE and "verify" in role_files.entries(role)
-    ]
+
+    def check(role: str) -> list[Task]:
+        task = included(f"Verify {role} before the node is uncordoned", role, "verify", [role])
+        return [{**task, "when": held}] if "verify" in role_files.entries(role) else []
+
+    checks = by_role(roles, check, [role for role in HOST_ROLES if role != NODE])
     last = included(f"Verify {NODE} before the node is uncordoned", NODE, "verify", [NODE, ALWAYS])
     released = entry("Uncordon the node (KUB-03)", NODE, "release", ALWAYS, DISRUPTIVE)
     return [{**own, "when": owns}, *checks, {**last, "when": [owns, *held]}, released]

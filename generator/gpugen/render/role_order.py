@@ -16,7 +16,7 @@ class Role(NamedTuple):
 
 
 NODE, DRIVER, SCHEDULER = "gpu_node", "nvidia_driver", "kube_scheduler"
-FIRST = "gpu_prerequisites"
+FIRST, TOOLKIT = "gpu_prerequisites", "nvidia_container_toolkit"
 _CONVERGE = "converge"
 ROLES = (
     Role(
@@ -26,7 +26,7 @@ ROLES = (
     ),
     Role(DRIVER, "one exact driver, verified", before_reboot=_CONVERGE),
     Role(
-        "nvidia_container_toolkit",
+        TOOLKIT,
         "the container toolkit, registered with containerd, verified",
         after_reboot=_CONVERGE,
     ),
@@ -43,8 +43,10 @@ ROLES = (
     Role(SCHEDULER, "bin packing in the main scheduler, one control-plane node at a time"),
 )
 ORDER = tuple(role.name for role in ROLES)
-BEFORE_REBOOT = tuple((role.name, role.before_reboot) for role in ROLES if role.before_reboot)
-AFTER_REBOOT = tuple((role.name, role.after_reboot) for role in ROLES if role.after_reboot)
+OF_CLUSTER = (FIRST, DRIVER, TOOLKIT, NODE, SCHEDULER)  # in use whatever the pools are
+HOST_ROLES = tuple(name for name in ORDER if name != SCHEDULER)
+BEFORE_REBOOT = {role.name: role.before_reboot for role in ROLES if role.before_reboot}
+AFTER_REBOOT = {role.name: role.after_reboot for role in ROLES if role.after_reboot}
 
 
 def in_order(roles: Iterable[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gpugen.kube import gpu_access, scheduling
+from gpugen.kube import scheduling
 from gpugen.model.spec import ClusterSpec
 from gpugen.text import templates
 
@@ -21,7 +21,6 @@ class SyncReadme(NamedTuple):
     given_source: str  # name of a source of the user's
     second_scheduler: bool  # pods are sent to it, behind its Deployment
     main_scheduler: bool  # pods are sent to its profile, once a play has proved it
-    has_mig_manager: bool
 
 
 def readme(spec: ClusterSpec) -> str:
@@ -41,6 +40,5 @@ def readme(spec: ClusterSpec) -> str:
         given_source=given.name if given else "",
         second_scheduler=is_second,
         main_scheduler=names and not is_second and bool(spec.access.kubeconfig_context),
-        has_mig_manager=any(map(gpu_access.is_paused_for_mig, spec.pools)),
     )
     return templates.render(f"render/sync_{delivery.engine}.md.j2", values)

@@ -8,9 +8,18 @@ from typing import Any
 from gpugen.kube import header
 from gpugen.model.assembly import Expression
 from gpugen.model.spec import ClusterSpec
-from gpugen.text.yaml import Unsafe, to_yaml
+from gpugen.text.yaml import Mark, Unsafe, of_pools, to_yaml
 
-__all__ = ["Unsafe", "as_data", "header", "to_yaml", "variables_file", "yaml_file"]
+__all__ = [
+    "Mark",
+    "Unsafe",
+    "as_data",
+    "header",
+    "of_pools",
+    "to_yaml",
+    "variables_file",
+    "yaml_file",
+]
 
 
 def yaml_file(spec: ClusterSpec, value: object) -> str:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*\Z")
 _NOT_WORDS = frozenset(
@@ -42,10 +44,31 @@ class Unsafe(NamedTuple):
     value: Mapping[str, Any] | Sequence[Any]
 
 
+class Mark(str):
+    """A comment between the items of a sequence, or as a key between those of a mapping.
+
+    It says whose the next ones are, and stands there where there are none: between the items of two
+    owners git then always finds a line that no branch changes.
+    """
+
+    __slots__ = ()
+
+
+def of_pools(items: Mapping[str, Sequence[T]]) -> list[T | Mark]:
+    """Return the items of all pools behind their names, even of those without.
+
+    Each ends in the same line, so that git sees one between the changes of two neighbours.
+    """
+    found: list[T | Mark] = []
+    for pool, own in items.items():
+        found += [Mark(pool), *own, Mark("---")]
+    return found
+
+
 def to_yaml(value: object) -> str:
     """Write plain data as one YAML document in block style, ending in a newline.
 
-    value: mappings with string keys, sequences, str, int, bool, None, Unsafe.
+    value: mappings with string keys, sequences, str, int, bool, None, Unsafe, Marks beside others.
     Raises TypeError: anything else, floats included (no field of ours is one).
     """
     lines: list[str] = []
@@ -67,6 +90,9 @@ def _mapping(value: Mapping[str, Any], indent: str, lead: str, lines: list[str])
     deeper = indent + "  "
     start = lead or indent
     for key, item in value.items():
+        if type(key) is Mark:
+            lines.append(f"{indent}# {key}")
+            continue
         prefix = f"{start}{_text(key)}:"
         start = indent
         kind = type(item)
@@ -106,6 +132,8 @@ def _sequence(value: Sequence[Any], indent: str, lines: list[str]) -> None:
         kind = type(item)
         if kind is str:
             lines.append(lead + (_block(item, deeper) if "\n" in item else _text(item)))
+        elif kind is Mark:
+            lines.append(f"{indent}# {item}")
         elif item and (kind is dict or isinstance(item, Mapping)):
             _mapping(item, deeper, lead, lines)
         elif isinstance(item, Unsafe):

@@ -1,8 +1,8 @@
 """The index of a rendered cluster: lines of SHA-256 and path that answer "may I overwrite this?".
 
-One file for the cluster and one for each pool, so that branches that change two pools never touch
-the same one; one more as long as a commit is under way. After merges it may contain conflict
-markers, both sides of a conflict and old lines, which are all read.
+One file for the cluster and one for each pool and role, so that branches that change two pools
+never touch the same one; one more as long as a commit is under way. After merges it may contain
+conflict markers, both sides of a conflict and old lines, which are all read.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from gpugen.write.shares import CLUSTER, shares
 FOLDER = ".gpugen-index"
 INDEX = f"{FOLDER}/cluster"
 UNFINISHED = f"{FOLDER}/unfinished"  # while files are moved; a killed run leaves it
-_POOL = f"{FOLDER}/pool-"
+_OWNED = re.compile(rf"{FOLDER}/(?:pool|role)-(.+)")
 FORMER = ".gpugen.json"  # the index of gpugen 0.1 before its first release: read, then removed
 LARGEST = 16 * 1024 * 1024  # bytes of all index files together; of 500 pools they have one
 
 _HEAD = "# SHA-256 and path of each file that gpugen wrote here and may overwrite\n"
-_NAME = re.compile(r"cluster|unfinished|pool-[a-z0-9][a-z0-9-]{0,62}")
+_NAME = re.compile(r"cluster|unfinished|pool-[a-z0-9][a-z0-9-]{0,62}|role-[a-z][a-z_]{0,62}")
 _LINE = re.compile(r"^([0-9a-f]{64}) (.+)$", re.MULTILINE)
 _FORMER = re.compile(r'"([^"\\]+)": *"([0-9a-f]{64})"')
 _WRITER = re.compile(  # version, numbers, phase, number of the phase
@@ -57,10 +57,12 @@ class Index(NamedTuple):
         hashes = self.files.get(path, ())
         if not hashes or sha256(content) in hashes:
             return bool(hashes)
-        pools = [name.removeprefix(_POOL) for name in self.texts if name.startswith(_POOL)]
+        owners = {
+            owner[1]: text for name, text in self.texts.items() if (owner := _OWNED.fullmatch(name))
+        }
         mark = f" {path}\n"
-        expected = {pool for pool in pools if mark in self.texts[_POOL + pool]}
-        found = shares(content, pools)
+        expected = {owner for owner, text in owners.items() if mark in text}
+        found = shares(content, owners)
         return (
             bool(expected)
             and expected == found.keys() - {CLUSTER}
@@ -85,16 +87,21 @@ def texts_for(tree: Tree, before: Index) -> dict[str, bytes]:
     The version in them does not change as long as no other file of the cluster changes.
     """
     lines: dict[str, list[str]] = {INDEX: []}
-    pools = {pool for path, _ in tree if (pool := tree.pool_of(path))}
+    owners = {owner for path, _ in tree if (owner := tree.owner_of(path))}
     for path, content in tree:
-        pool = tree.pool_of(path)
-        for owner, part in ({pool: content} if pool else shares(content, pools)).items():
-            home = _POOL + owner if owner else INDEX
-            lines.setdefault(home, []).append(f"{sha256(part)} {path}\n")
+        own = tree.owner_of(path)
+        for owner, part in ({own: content} if own else shares(content, owners)).items():
+            lines.setdefault(_home(owner), []).append(f"{sha256(part)} {path}\n")
     is_same = {one for rows in lines.values() for one in rows} == {*_lines(before)}
     version = before.version if is_same and before.version else __version__
     lines[INDEX].insert(0, f"gpugen {version}\n")
     return {path: "".join((_HEAD, *rows)).encode() for path, rows in lines.items()}
+
+
+def _home(owner: str) -> str:
+    """Return the index file of an owner: names of roles have an underscore, pools' never."""
+    kind = "role" if "_" in owner else "pool"
+    return f"{FOLDER}/{kind}-{owner}" if owner else INDEX
 
 
 def unfinished(before: Index, expected: Mapping[str, bytes]) -> bytes:

@@ -1,7 +1,7 @@
-"""What each pool has in a file of the whole cluster: the blocks of lines that name it.
+"""What pools and roles have in a file of the whole cluster: the blocks that marks or rows begin.
 
-The index of the cluster lists such a file without them, and each pool's index lists its own, so
-that branches that change two pools touch no common line of an index either.
+The index of the cluster lists such a file without them, and the index of each owner lists its own,
+so that branches that change two pools touch no common line of an index either.
 """
 
 from __future__ import annotations
@@ -10,33 +10,40 @@ import re
 from collections.abc import Collection
 
 CLUSTER = ""
-_WORD = re.compile(rb"[A-Za-z0-9-]+")
-_CLOSING = re.compile(rb"[\])}]+,?")
+_MARK = re.compile(rb" *# ([a-z0-9][a-z0-9_-]*)\n")  # to the next one, or where the sequence ends
+_ROW = re.compile(rb""" *(?:'([a-z0-9-]+)'(?:: [\[{])?|"?(pool_[a-z0-9_]+)"?:(?: \{)?)\n""")
+_CLOSING = re.compile(rb"(?:[\]}],?|,)\n")
 
 
-def shares(content: bytes, pools: Collection[str]) -> dict[str, bytes]:
-    """Return the lines of each pool, and under the empty name what is left without them.
+def shares(content: bytes, owners: Collection[str]) -> dict[str, bytes]:
+    """Return the lines of each pool and role, and under the empty name what is left without them.
 
-    A line that names one pool begins its block: what is indented further belongs to it, and the
-    brackets that close it. Each block is kept with the line of the cluster before it.
+    A pool's row goes on as far as it is indented further, and to the bracket that closes it. The
+    mark of a role stays with the cluster: it is there without the role, too. Each block is kept
+    with the line of the cluster before it.
     """
-    names = {pool.encode(): pool for pool in pools}
+    names = {owner.encode(): owner for owner in owners}
+    names |= {f"pool_{owner.replace('-', '_')}".encode(): owner for owner in owners}
     if not any(name in content for name in names):  # most files, at a small part of the cost
         return {CLUSTER: content}
     found: dict[str, list[bytes]] = {CLUSTER: []}
-    owner, depth, before = CLUSTER, 0, b""
+    owner, depth, before, is_marked, is_open = CLUSTER, 0, b"", False, False
     for line in content.splitlines(keepends=True):
         text = line.lstrip(b" ")
         indent = len(line) - len(text)
-        if owner and (indent > depth or (indent == depth and _CLOSING.fullmatch(text.rstrip()))):
+        mark = _MARK.fullmatch(line)
+        closes = is_open and indent == depth and _CLOSING.fullmatch(text)
+        if owner and (indent > depth or closes or (is_marked and indent == depth and not mark)):
             found[owner].append(line)
+            is_open = is_open and not closes
             continue
-        named = {names[word] for word in _WORD.findall(line) if word in names}
-        owner = named.pop() if len(named) == 1 else CLUSTER
-        depth = indent
+        row = mark or _ROW.fullmatch(line)
+        owner = names.get(row[row.lastindex or 1], CLUSTER) if row else CLUSTER
+        depth, is_marked, is_open = indent, bool(mark), text[-2:-1] in b"[{'\""
+        home = CLUSTER if mark and "_" in owner else owner
         if owner:
-            found.setdefault(owner, []).append(before)
-        else:
+            found.setdefault(owner, []).append(line if home == CLUSTER else before + line)
+        if home == CLUSTER:
+            found[CLUSTER].append(line)
             before = line
-        found[owner].append(line)
     return {name: b"".join(lines) for name, lines in found.items()}

@@ -45,7 +45,9 @@ def test_without_hosts_there_is_no_group() -> None:
 def test_variables_of_the_scheduler_reach_its_hosts_alone() -> None:
     spec = resolved(BOTH)
     files = group_variables(spec, assemble(spec))
-    named = {file for file, own in files.items() if any(name.startswith(ROLE) for name in own)}
+    named = {
+        file for file, own in files.items() if any(name.startswith(f"{ROLE}_") for name in own)
+    }
     assert named == {"control_plane"}
 
 

@@ -30,7 +30,7 @@ def test_roles_are_copies() -> None:
 
 def test_the_readme_names_what_is_left_to_people() -> None:
     text = rendered()["ansible/README.md"].decode()
-    assert "--node-labels=gpugen/pool=a100 in KUBELET_EXTRA_ARGS of /etc/default/kubelet" in text
+    assert "--node-labels=gpugen/pool=<pool> in KUBELET_EXTRA_ARGS of /etc/default/kubelet" in text
     assert "gpugen_allow_disruption=true" in text
     assert "in batches of 1, then 10%" in text
 

@@ -81,4 +81,6 @@ def test_hooks_follow_the_model_and_draining_the_access() -> None:
 def test_pools_without_a_layout_are_left_alone() -> None:
     plain = {"name": "t4", "gpu": {"model": "t4", "count": 2}, "hosts": ["t4-1"]}
     spec = resolved({**BY_HOST, "/pools/1": plain})
-    assert contribute(spec, {}).host_variables["t4"] == {"nvidia_mig_manager": "none"}
+    made = contribute(spec, {})
+    assert made.host_variables["t4"] == {}
+    assert made.cluster_variables == {"nvidia_mig_manager": "none"}

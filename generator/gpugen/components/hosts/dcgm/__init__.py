@@ -18,9 +18,11 @@ ROLE = "nvidia_dcgm"
 
 
 def contribute(spec: ClusterSpec, _: None) -> Contribution:
-    """Return the role and, for every pool, the engine of its hosts."""
+    """Return the role and, for every pool that states one, the engine of its hosts."""
     return Contribution(
-        host_variables={pool.name: _variables(pool) for pool in spec.pools}, roles=(ROLE,)
+        host_variables={pool.name: _variables(pool) for pool in spec.pools},
+        cluster_variables={"nvidia_dcgm_mode": "none"},
+        roles=(ROLE,),
     )
 
 
@@ -40,7 +42,7 @@ def cuda_major(pool: NodePool) -> str:
 def _variables(pool: NodePool) -> dict[str, Any]:
     dcgm = pool.host.dcgm
     if dcgm is None:
-        return {"nvidia_dcgm_mode": "none"}
+        return {}
     major = cuda_major(pool)
     if dcgm.mode is DcgmMode.MASKED or not major:
         return {"nvidia_dcgm_mode": str(dcgm.mode)}

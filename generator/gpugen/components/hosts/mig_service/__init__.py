@@ -19,9 +19,11 @@ RELEASED_AS = "mig-manager"  # the image of the same project, in the release's r
 
 
 def contribute(spec: ClusterSpec, _: None) -> Contribution:
-    """Return the role and, for every pool, its MIG layout and what applies it."""
+    """Return the role and, for every pool with MIG, its layout and what applies it."""
     return Contribution(
-        host_variables={pool.name: _variables(spec, pool) for pool in spec.pools}, roles=(ROLE,)
+        host_variables={pool.name: _variables(spec, pool) for pool in spec.pools},
+        cluster_variables={"nvidia_mig_manager": "none"},
+        roles=(ROLE,),
     )
 
 
@@ -40,7 +42,7 @@ def version(spec: ClusterSpec, pool: NodePool) -> str:
 def _variables(spec: ClusterSpec, pool: NodePool) -> dict[str, Any]:
     name = pool.prediction.mig_config_name
     if not name:
-        return {"nvidia_mig_manager": "none"}
+        return {}
     if pool.mig.manager is MigManager.CLUSTER:
         return {"nvidia_mig_manager": "cluster"}
     major, minor = pool.gpu.compute_capability

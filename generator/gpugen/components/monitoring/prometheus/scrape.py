@@ -15,6 +15,7 @@ from gpugen.kube import exporters
 from gpugen.model.assembly import KubeObject
 from gpugen.model.options import DcgmExporter, Prometheus
 from gpugen.model.spec import ClusterSpec, NodePool
+from gpugen.text.yaml import Mark, of_pools
 
 DEFAULT_TIMEOUT = 10  # seconds; Prometheus' own default
 TARGETS = "targets"
@@ -180,8 +181,11 @@ def _drop_own_pod() -> dict[str, Any]:
     return {"regex": _OWN_POD, "action": "labeldrop"}
 
 
-def _unusable(spec: ClusterSpec) -> list[dict[str, Any]]:
+def _unusable(spec: ClusterSpec) -> list[dict[str, Any] | Mark]:
     """Return a step per shared pool that drops readings per pod which are always 0.
+
+    The first is for exporters of unknown pools, and keeps the list from being empty; every pool has
+    its mark, so that branches that share two pools touch no common line.
 
     On shared pools the exporter reports utilisation and memory per pod by process, whom it cannot
     see without the host's process namespace and the API: 0 for every pod, beside the true reading
@@ -189,18 +193,21 @@ def _unusable(spec: ClusterSpec) -> list[dict[str, Any]]:
     """
     if spec.own(DcgmExporter).per_pod_usage:
         return []
-    return [
-        {
-            "source_labels": ["pool", "__name__", "pod"],
-            "regex": f"{pool.name};DCGM_FI_DEV_(GPU_UTIL|FB_USED);.+",
-            "action": "drop",
-        }
-        for pool in spec.pools
-        if metrics.is_shared(pool)
-    ]
+    steps = {p.name: [_drop_per_pod(p.name)] * metrics.is_shared(p) for p in spec.pools}
+    return [_drop_per_pod(""), *of_pools(steps)]
 
 
-def _camel(step: dict[str, Any]) -> dict[str, Any]:
+def _drop_per_pod(pool: str) -> dict[str, Any]:
+    return {
+        "source_labels": ["pool", "__name__", "pod"],
+        "regex": f"{pool};DCGM_FI_DEV_(GPU_UTIL|FB_USED);.+",
+        "action": "drop",
+    }
+
+
+def _camel(step: dict[str, Any] | Mark) -> dict[str, Any] | Mark:
     """Return a relabelling step as the operator spells it."""
+    if isinstance(step, Mark):
+        return step
     names = {"source_labels": "sourceLabels", "target_label": "targetLabel"}
     return {names.get(key, key): value for key, value in step.items()}

@@ -24,8 +24,8 @@ def literal(value: Data) -> str:
 
 
 def listing(values: Sequence[Data]) -> str:
-    """Return a list with one value a line, each ended by a comma."""
-    return "[\n" + "".join(f"{literal(value)},\n" for value in values) + "]"
+    """Return a list with one value a line, and its comma on a line that never changes."""
+    return "[\n" + "".join(f"{literal(value)}\n,\n" for value in values) + "]"
 
 
 def table(rows: Mapping[str, Row]) -> str:
