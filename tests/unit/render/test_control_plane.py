@@ -34,7 +34,7 @@ def test_a_host_may_be_in_a_pool_and_in_the_control_plane() -> None:
         "gpu-01.lab.example": {},
         "cp-2.lab.example": {"ansible_host": "10.0.0.2"},
     }
-    assert found["gpu"] == {"children": {"pool_a100": {}}}
+    assert found["gpu"] == {"children": {"pool_a100": {"hosts": {}}}}
 
 
 def test_without_hosts_there_is_no_group() -> None:

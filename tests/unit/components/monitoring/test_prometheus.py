@@ -244,7 +244,7 @@ def test_files_of_the_cluster_say_nothing_of_a_pool(
         objects = {p.object["metadata"]["name"]: p.object for p in made.objects if not p.pool}
         texts = {name: str(value) for name, value in files.items()}
         texts |= {name: to_yaml(value) for name, value in objects.items()}
-        return {name: re.sub(r"(?m)^ +# [a-z]\n", "", text) for name, text in texts.items()}
+        return {name: re.sub(r"(?m)^ +# (?:[a-z]|---)\n", "", text) for name, text in texts.items()}
 
     assert of_cluster(watched(options, *pools)) == of_cluster(watched(options, *KINDS))
 
