@@ -23,7 +23,7 @@ from support.documents import ROOT
 
 ROWS = re.findall(r"^\| ([a-z ,]+) \| ([^|]+) \|$", (ROOT / "docs/glossary.md").read_text(), re.M)
 INSTEAD = {word.strip(): better for words, better in ROWS[1:] for word in words.split(",")}
-AVOIDED = re.compile(rf"\b({'|'.join(INSTEAD)})\b", re.IGNORECASE)
+AVOIDED = re.compile(rf"(?<![\w-])({'|'.join(INSTEAD)})(?![\w-])", re.IGNORECASE)
 ON_HOSTS = re.compile(r"/run/\S+")  # files there keep their names
 TAG = re.compile(r"\b(?:GG|CTK|DRV|DIST|MIG|GEN|PRE|DCG|CUD|KUB)-\d\d\b")
 
@@ -90,6 +90,18 @@ def test_rows_and_templates_of_the_package() -> None:
         if not path.is_relative_to(package / "catalog/data")
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
         for complaint in _complaints(line if path.suffix == ".j2" else line.partition("#")[2])
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_pages() -> None:
+    """Without code spans, which name files; of the glossary without the list of these words."""
+    pages = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
+    texts = {path: path.read_text("utf-8").partition("| not | but |")[0] for path in pages}
+    found = [
+        f"{path.relative_to(ROOT)}: {complaint}"
+        for path, text in texts.items()
+        for complaint in _complaints(re.sub(r"`[^`\n]*`", "", text))
     ]
     assert not found, "\n".join(found)
 
