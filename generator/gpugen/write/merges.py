@@ -1,7 +1,8 @@
 """Files that git merged out of two renders: no index names such a text, so git merges them again.
 
 What the two sides had, and what each side's index says of it, is read from the commits of a merge,
-cherry-pick, rebase or revert that is under way, or of the merge that is checked out.
+squash, cherry-pick, rebase or revert that is under way, of a stash that was not dropped, or of
+the merge that is checked out.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +25,7 @@ _STOPPED = {  # what git leaves while it waits for conflicts to be resolved -> t
     "CHERRY_PICK_HEAD": ("CHERRY_PICK_HEAD", "CHERRY_PICK_HEAD^"),
     "REBASE_HEAD": ("REBASE_HEAD", "REBASE_HEAD^"),
     "REVERT_HEAD": ("REVERT_HEAD^", "REVERT_HEAD"),
+    "refs/stash": ("refs/stash", "refs/stash^"),
 }
 _WAYS = ((), ("--diff-algorithm=histogram",))  # of merge-file and, if git knows it there, of merge
 
@@ -67,6 +70,11 @@ class _Git:
                 yield from self._between("HEAD", theirs, base)
         if self._lines("rev-parse", "--quiet", "--verify", "HEAD^2"):
             yield from self._between("HEAD^1", "HEAD^2", "")
+        for name in self._lines("rev-parse", "--git-path", "SQUASH_MSG"):
+            with suppress(OSError):
+                text = (self._top / name).read_text(errors="replace")
+                for theirs in re.findall("^commit ([0-9a-f]{40,64})$", text, re.MULTILINE)[:1]:
+                    yield from self._between("HEAD", theirs, "")
 
     def merged(self, merge: _Merge, contents: Mapping[str, bytes]) -> Iterator[str]:
         """Yield the files that this merge makes of what each side had rendered."""

@@ -83,33 +83,26 @@ class _Moves:
             self.do(_take, path, aside)
         except FileNotFoundError:
             raise _meanwhile("deleted", path) from None
-        self._undo.append((os.rename, path, aside))
+        self._undo.append((_link, path, aside))
         status = os.stat(aside, dir_fd=self._stage, follow_symlinks=False)
         if path != UNFINISHED and files.stamp(status) != self._stamps[path]:
             raise _meanwhile("changed", path)
 
     def place(self, path: str, staged: str, call: _Call) -> None:
         """Put a staged file in place. Raises NotOursError: something is there by now."""
-        try:
-            self.do(call, path, staged)
-        except FileExistsError:
-            raise _meanwhile("made", path) from None
+        if not self.do(call, path, staged):
+            raise _meanwhile("made", path)
         if path != UNFINISHED or path not in self._stamps:  # else that of a killed commit is there
             self._undo.append((os.unlink, path, ""))
 
     def change_folders(self, call: _Call, paths: Iterable[str], revert: _Call) -> None:
         """Create those that are missing, or delete those that are empty."""
         for path in paths:
-            try:
-                self.do(call, path)
-            except OSError as error:
-                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-                    raise
-            else:
+            if self.do(call, path):
                 self._undo.append((revert, path, ""))
 
     def revert(self, cause: BaseException) -> None:
-        """Revert every move, the last first.
+        """Revert every move, the last first; what an editor made meanwhile stays.
 
         Raises GpugenError: an error of the disk; the next run completes the commit.
         """
@@ -122,14 +115,23 @@ class _Moves:
                 "repair the disk and render again, which completes the commit",
             ) from cause
 
-    def do(self, call: _Call, path: str, staged: str = "") -> None:
-        """Call a function of ``os`` for a path, with a staged file if it takes two."""
+    def do(self, call: _Call, path: str, staged: str = "") -> bool:
+        """Call a function of ``os`` for a path, with a staged file if it takes two.
+
+        Returns False if something has the name already, or a folder is not empty.
+        """
         full = f"{self._cluster}/{path}".rstrip("/")
-        with files.named(path), files.at(self._out, full) as (folder, name):
-            if staged:
-                call(staged, name, src_dir_fd=self._stage, dst_dir_fd=folder)
-            else:
-                call(name, dir_fd=folder)
+        try:
+            with files.named(path), files.at(self._out, full) as (folder, name):
+                if staged:
+                    call(staged, name, src_dir_fd=self._stage, dst_dir_fd=folder)
+                else:
+                    call(name, dir_fd=folder)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+            return False
+        return True
 
 
 def _meanwhile(what: str, path: str) -> NotOursError:

@@ -164,6 +164,38 @@ def test_one_pool_is_healed_by_one_render(
     repository.heals()
 
 
+def squash(repository: Repository) -> None:
+    repository.git("merge", "--squash", "one", code=1)
+
+
+def stash(repository: Repository) -> None:
+    """Bring what was rendered and not committed to the other branch."""
+    repository.git("reset", "--quiet", "--mixed", "main")
+    repository.git("stash")
+    repository.git("checkout", "--quiet", "one")
+    repository.git("stash", "pop", code=1)
+
+
+@pytest.mark.parametrize("operation", [squash, stash], ids=lambda o: o.__name__)
+@pytest.mark.parametrize("edit", ["", "mine: 1\n"])
+def test_what_git_merges_without_a_commit(
+    repository: Repository, edit: str, operation: Callable[[Repository], None]
+) -> None:
+    path = repository.root / VARIABLES.format("alpha")
+    repository.branch("one", ("alpha", *LABEL))
+    repository.branch("two", ("alpha", *SHARES))
+    operation(repository)
+    repository.resolve()
+    repository.pool("alpha", *COUNT)
+    assert path.relative_to(repository.root).as_posix() not in repository.conflicts()
+    if not edit:
+        repository.heals()
+        return
+    path.write_text(path.read_text() + edit)
+    assert gpugen("render", cwd=repository.root).code == 5
+    assert path.read_text().endswith(edit)
+
+
 @pytest.mark.parametrize("style", ["merge", "diff3", "zdiff3"])
 @pytest.mark.parametrize("pair", PAIRS)
 def test_every_style_of_markers(repository: Repository, pair: str, style: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -70,3 +71,26 @@ def test_file_made_in_the_middle_of_a_commit_is_kept(tmp_path: Path) -> None:
         render({**FIRST, "new": "x", "site.yml": "y"}, out, lock=lock)
     assert (out / "lab/new").read_text() == "mine\n"
     assert (out / "lab/site.yml").read_text() == FIRST["site.yml"]
+
+
+def test_file_saved_between_two_moves_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old file is set aside, the new one not yet there, and an editor saves."""
+    out, link = tmp_path / "out", os.link
+    render({**FIRST, "a": "x"}, out)
+
+    def saving(source: str, name: str, **folders: int) -> None:
+        if name in ("site.yml", "x"):
+            (out / "lab/site.yml").write_text("mine\n")
+            (out / "lab/new/notes").write_text("mine\n")
+        link(source, name, **folders)
+
+    monkeypatch.setattr(os, "link", saving)
+    with pytest.raises(NotOursError, match=r"site\.yml was made"):
+        render({**FIRST, "a": "y", "new/file": "x", "site.yml": "y"}, out)
+    assert (out / "lab/site.yml").read_text() == "mine\n"
+    assert (out / "lab/new/notes").read_text() == "mine\n"
+    assert (out / "lab/a").read_text() == "x"
+    assert names(out / "lab/new") == ["notes"]
+    assert names(out) == ["lab"]
