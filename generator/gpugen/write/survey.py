@@ -142,8 +142,9 @@ class Survey:
                 yield Change(path, Kind.FOREIGN)
             else:
                 self._seen.add(path)
+                status = entry.stat(follow_symlinks=False)  # before it is read: an edit shows later
                 if kind := self._kind(entry, handle, path):
-                    yield Change(path, kind, files.stamp(entry.stat(follow_symlinks=False)))
+                    yield Change(path, kind, files.stamp(status))
 
     def _folder(self, entry: os.DirEntry[str], handle: int, path: str) -> Iterator[Change]:
         if path in self._entered:
@@ -160,12 +161,14 @@ class Survey:
         """Return how the path of a file of gpugen differs, or one where a folder is needed."""
         if entry.is_symlink():
             return Kind.REPLACED_BY_LINK
-        found = None
+        content = None
         with suppress(PermissionError):
-            found = files.read(entry.name, handle) if entry.is_file() else None
-        if found and found[0] == self.expected.get(path):
-            return Kind.MODE if found[1].st_mode & files.WRONG_BITS else None
-        if entry.is_file() and (is_index(path) or (found and self._is_ours(path, found[0]))):
+            content = files.read(entry.name, handle) if entry.is_file() else None
+        if content is not None and content == self.expected.get(path):
+            is_right = not entry.stat(follow_symlinks=False).st_mode & files.WRONG_BITS
+            return None if is_right else Kind.MODE
+        is_ours = content is not None and self._is_ours(path, content)
+        if is_ours or (entry.is_file() and is_index(path)):
             return self._ours(path)
         is_listed = path in self.before.files and path not in self._needed
         return Kind.EDITED if is_listed else Kind.FOREIGN
