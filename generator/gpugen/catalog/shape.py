@@ -74,7 +74,7 @@ def _misfits(error: Any) -> Iterator[Misfit]:
     elif error.validator == "required":
         yield from _missing(error, path)
     else:
-        yield Misfit("value", path, False, _words(error, _wanted(error)))
+        yield Misfit("value", path, False, _words(error, _expected(error)))
 
 
 def _missing(error: Any, path: tuple[str | int, ...]) -> Iterator[Misfit]:
@@ -112,7 +112,7 @@ def _spell(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-def _wanted(error: Any) -> str:
+def _expected(error: Any) -> str:
     """Say what a value must be, in the schema's own words where it has some."""
     rule: Mapping[str, Any] = error.schema
     if "x-expected" in rule:

@@ -14,22 +14,22 @@ LONGEST = 100  # characters of a name that are compared
 _NAMES = re.compile(r"^(?:product|nvmlNames|formerNvmlNames|pciDevices): (.*)$", re.MULTILINE)
 
 
-def similar(section: str, wanted: str, ids: Iterable[str]) -> tuple[str, ...]:
+def similar(section: str, sought: str, ids: Iterable[str]) -> tuple[str, ...]:
     """Return ids, best first: named so elsewhere, containing the name, else spelt alike.
 
     A GPU model is also found by what nvidia-smi or a node label calls it, and by its PCI device id.
     """
     from difflib import get_close_matches
 
-    known, wanted = list(ids), wanted[:LONGEST]
-    spelled = re.sub(r"[^a-z0-9.]+", "-", wanted.lower()).strip("-")
+    known, sought = list(ids), sought[:LONGEST]
+    spelled = re.sub(r"[^a-z0-9.]+", "-", sought.lower()).strip("-")
     if section == "gpus":  # as GKE labels its nodes: nvidia-tesla-t4, nvidia-h100-80gb
         spelled = spelled.removeprefix("nvidia-").removeprefix("tesla-")
-    named = _models_named(wanted) if section == "gpus" else []
+    named = _models_named(sought) if section == "gpus" else []
     if spelled in known:
         return (spelled,)
     few = _few(known, spelled)
-    if same := [name for name in few if _squash(name) == _squash(wanted)]:
+    if same := [name for name in few if _squash(name) == _squash(sought)]:
         return tuple(same)
     containing = [name for name in known if spelled and spelled in name][: 10 * COMPARED]
     containing.sort(key=lambda name: not name.startswith(spelled))
@@ -58,9 +58,9 @@ def _is_of_use(section: str, id: str) -> bool:
     return "\nisSupported: false\n" not in f"\n{reading.text(section, id)}"
 
 
-def _models_named(wanted: str) -> list[str]:
+def _models_named(sought: str) -> list[str]:
     """List our GPU models with that name; their files are searched as text, which is quick."""
-    squashed = _squash(wanted)
+    squashed = _squash(sought)
     return [
         model
         for model in reading.shipped_ids("gpus")

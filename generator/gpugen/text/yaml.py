@@ -47,7 +47,7 @@ class Unsafe(NamedTuple):
 class Mark(str):
     """A comment between the items of a sequence, or as a key between those of a mapping.
 
-    It says whose the next ones are, and stands there where there are none: between the items of two
+    It says whose the next ones are, and is there where there are none: between the items of two
     owners git then always finds a line that no branch changes.
     """
 

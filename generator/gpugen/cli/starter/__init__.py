@@ -87,7 +87,7 @@ def files(values: Starter) -> Iterator[tuple[str, str]]:
     Without a requirement there are none that install gpugen: a bare name would install whatever
     somebody else gives that name on a package index.
     """
-    wanted = {**FILES, **INSTALLING} if values.requirement else FILES
-    for path, template in wanted.items():
+    chosen = {**FILES, **INSTALLING} if values.requirement else FILES
+    for path, template in chosen.items():
         text = templates.render(f"cli/starter/{template}", values)
         yield path.format(cluster=values.cluster), text

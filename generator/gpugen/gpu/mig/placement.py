@@ -55,15 +55,15 @@ def fit(geometry: MigGeometry, profiles: Layout) -> Placement | Refusal:
     instances = gpu_instances(geometry, profiles)
     if isinstance(instances, Refusal):
         return instances
-    wanted = sorted(instances.items(), key=lambda item: _size_order(geometry.profiles[item[0]]))
-    refusal = _over_budget(geometry, dict(wanted))
+    asked = sorted(instances.items(), key=lambda item: _size_order(geometry.profiles[item[0]]))
+    refusal = _over_budget(geometry, dict(asked))
     if refusal is not None:
         return refusal
-    starts = _place([(geometry.profiles[name], count) for name, count in wanted], 0, set())
+    starts = _place([(geometry.profiles[name], count) for name, count in asked], 0, set())
     if starts is None:
-        spelled = ", ".join(f"{count} x {name}" for name, count in wanted)
+        spelled = ", ".join(f"{count} x {name}" for name, count in asked)
         return Refusal(RefusalCode.PLACEMENT, f"{spelled}: no placement on one GPU fits them all")
-    names = [name for name, count in wanted for _ in range(count)]
+    names = [name for name, count in asked for _ in range(count)]
     placed = zip(names, starts, strict=True)
     return Placement(tuple(Instance(n, s, geometry.profiles[n].size) for n, s in placed))
 
@@ -116,29 +116,29 @@ def _bins(sizes: list[int], capacity: int) -> int:
     return len(free)
 
 
-def _over_budget(geometry: MigGeometry, wanted: Layout) -> Refusal | None:
+def _over_budget(geometry: MigGeometry, asked: Layout) -> Refusal | None:
     rows = geometry.profiles
-    for name, count in wanted.items():
+    for name, count in asked.items():
         if count > rows[name].max_count:
             text = f"{count} x {name}, but at most {rows[name].max_count} fit on one GPU"
             return Refusal(RefusalCode.MAX_INSTANCES, text, name)
-    compute = sum(rows[name].compute * count for name, count in wanted.items())
+    compute = sum(rows[name].compute * count for name, count in asked.items())
     if compute > geometry.compute_slices:
         text = f"needs {compute} compute slices, the GPU has {geometry.compute_slices}"
         return Refusal(RefusalCode.COMPUTE_SLICES, text)
-    memory = sum(rows[name].memory_slices * count for name, count in wanted.items())
+    memory = sum(rows[name].memory_slices * count for name, count in asked.items())
     if memory > geometry.memory_slices:
         text = f"needs {memory} memory slices, the GPU has {geometry.memory_slices}"
         if compute <= geometry.compute_slices:
             text += f" (its {compute} compute slices would fit)"
         return Refusal(RefusalCode.MEMORY_SLICES, text)
-    return _over_engine_budget(geometry, wanted)
+    return _over_engine_budget(geometry, asked)
 
 
-def _over_engine_budget(geometry: MigGeometry, wanted: Layout) -> Refusal | None:
+def _over_engine_budget(geometry: MigGeometry, asked: Layout) -> Refusal | None:
     for engine, budget in geometry.engine_budget.items():
         need = sum(
-            geometry.profiles[name].engines.get(engine, 0) * count for name, count in wanted.items()
+            geometry.profiles[name].engines.get(engine, 0) * count for name, count in asked.items()
         )
         if need > budget:
             text = f"needs {need} {engine} engines, the GPU has {budget}"
@@ -151,7 +151,7 @@ def _size_order(profile: MigProfile) -> tuple[int, int, str]:
 
 
 def _place(
-    wanted: Sequence[tuple[MigProfile, int]],
+    asked: Sequence[tuple[MigProfile, int]],
     taken: int,
     failed: set[tuple[int, int, int, int]],
     after: int = -1,
@@ -162,10 +162,10 @@ def _place(
     failed: states without a solution (profiles left, instances of the first, taken, after), so that
     none is tried again.
     """
-    if not wanted:
+    if not asked:
         return ()
-    (profile, count), *rest = wanted
-    state = (len(wanted), count, taken, after)
+    (profile, count), *rest = asked
+    state = (len(asked), count, taken, after)
     if state in failed:
         return None
     for start in profile.starts:
