@@ -1,4 +1,4 @@
-"""Series as a healthy cluster has them, and how faults change them.
+"""Series as a healthy cluster has them.
 
 The exporter's labels are those of its own templates (NVIDIA/dcgm-exporter 4.5.3-4.8.2
 internal/pkg/rendermetrics, collector, transformation), merged with those of our scrape.
@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpugen.assemble import assemble
 from gpugen.catalog import Catalog
@@ -49,22 +48,19 @@ HEALTHY = {
 }
 """Values that are not 0 on a healthy, busy GPU; ``a+b`` grows by b a minute."""
 
-Labels = tuple[tuple[str, str], ...]
 
-
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(NamedTuple):
     """One series; values in promtool's notation."""
 
     name: str
-    labels: Mapping[str, str] = field(hash=False)
+    labels: Mapping[str, str]
     values: str
 
     def text(self) -> dict[str, str]:
         labels = ",".join(f'{k}="{v}"' for k, v in self.labels.items())
         return {"series": f"{self.name}{{{labels}}}", "values": self.values}
 
-    def has(self, name: str, **labels: str) -> bool:
+    def has(self, name: str, /, **labels: str) -> bool:
         wanted = labels.items() <= self.labels.items()
         return self.name == name and wanted
 
@@ -215,28 +211,6 @@ def _readings(spec: ClusterSpec, pool: NodePool, labels: Mapping[str, str]) -> I
             own |= {"window_size_in_ms": "300000"}
         value = HEALTHY.get(name, "0")
         yield Series(name, own, f"{value}{FOREVER}" if "+" in value else f"{value}+0{FOREVER}")
-
-
-def changed(
-    series: list[Series], name: str, values: str, *, extra: Mapping[str, str] = {}, **labels: str
-) -> list[Series]:
-    """Return the series with new values where name and labels match; there must be some.
-
-    extra: labels that the matching series get or change.
-    """
-    found = [s for s in series if s.has(name, **labels)]
-    assert found, f"no series {name} {labels}"
-    return [
-        replace(s, values=values, labels={**s.labels, **extra}) if s.has(name, **labels) else s
-        for s in series
-    ]
-
-
-def without(series: list[Series], name: str, **labels: str) -> list[Series]:
-    """Return the series without those that match; there must be some."""
-    kept = [s for s in series if not s.has(name, **labels)]
-    assert len(kept) < len(series), f"no series {name} {labels}"
-    return kept
 
 
 def panels(plan: Assembly) -> Iterator[tuple[str, str]]:

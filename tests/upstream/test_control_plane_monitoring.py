@@ -26,7 +26,7 @@ from support.lab.cluster.fixtures import GROUP
 from support.lab.cluster.plane import Plane
 from support.lab.cluster.programs import wait_until
 from support.lab.cluster.trees import Item
-from support.monitoring_faults import FAULTS, POOLS, xid
+from support.monitoring_faults import POOLS, example, fatal_xid
 from support.monitoring_series import Series, cluster, gpu_series, nodes, panels, state
 
 pytestmark = [
@@ -108,7 +108,7 @@ def _page(spec: ClusterSpec, plan: Assembly, pool: NodePool, node: str) -> Calla
     series = list(gpu_series(spec, pool, node))
     assert {each.name for each in series} == set(kinds)
     if node == SICK:
-        series = xid(79)(series, node)
+        series = fatal_xid(series, node)
     samples = [(each.name, _own(each), each.values) for each in series]
     return lambda minute: exporter.text(samples, minute, kinds)
 
@@ -202,8 +202,8 @@ def test_every_rule_is_evaluated(watched: Watched) -> None:
 def test_only_the_sick_node_alarms(watched: Watched) -> None:
     """One XID on one node; pools of every kind beside it are silent, waiting alerts included."""
     alerts = watched.asked.ask("alerts")["alerts"]
-    (fault,) = (fault for fault in FAULTS["plain"] if fault.title == "a fatal XID")
-    assert {alert["labels"]["alertname"] for alert in alerts} == set(fault.alerts)
+    expected = set(example("a fatal XID").alerts)
+    assert {alert["labels"]["alertname"] for alert in alerts} == expected
     assert {alert["labels"]["node"] for alert in alerts} == {SICK}
 
 

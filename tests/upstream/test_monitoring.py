@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from gpugen.components.monitoring import metrics
 from gpugen.model.assembly import Assembly
 from gpugen.model.spec import ClusterSpec, NodePool
 from gpugen.text.yaml import to_yaml
-from support.monitoring_faults import FAULTS, POOLS, xid
+from support.monitoring_faults import POOLS, example, examples, fatal_xid
 from support.monitoring_series import Series, cluster, healthy, nodes, panels
 
 Find = Callable[[str], Path]
@@ -59,7 +59,7 @@ def _write_rules(plan: Assembly, folder: Path, *names: str) -> list[str]:
     return paths
 
 
-def _case(title: str, series: list[Series], minutes: int, alerts: tuple[str, ...]) -> Any:
+def _case(title: str, series: list[Series], minutes: int, alerts: Sequence[str]) -> Any:
     samples = [{"labels": f'{{alertname="{name}"}}', "value": 1} for name in sorted(alerts)]
     return {
         "name": title,
@@ -91,18 +91,20 @@ def test_alerts(
     pool = _pool_of(spec, name)
     well = healthy(spec, pool)
     cases = [_case("healthy", well, minutes, ()) for minutes in (15, 200)]
-    for fault in FAULTS[name]:
-        series = fault.apply(well, nodes(pool)[0])
-        cases.append(_case(fault.title, series, fault.minutes, fault.alerts))
+    for each in examples():
+        if name in each.pools:
+            series = each.apply(well, nodes(pool)[0])
+            cases.append(_case(each.name, series, each.minutes, each.alerts))
     promtool(
         "test", "rules", _test_file(tmp_path, _write_rules(plan, tmp_path, "cluster", name), cases)
     )
 
 
-def test_every_alert_has_a_fault() -> None:
+def test_every_alert_has_an_example() -> None:
     schema = options_schema("prometheus")
     assert schema is not None
-    shown = {alert for faults in FAULTS.values() for fault in faults for alert in fault.alerts}
+    assert {pool for each in examples() for pool in each.pools} == POOLS.keys()
+    shown = {alert for each in examples() for alert in each.alerts}
     assert shown == set(schema["properties"]["withoutAlerts"]["items"]["enum"])
 
 
@@ -163,7 +165,7 @@ def test_panels_find_their_series(
     spec, plan = watched
     series = [s for pool in spec.pools for s in healthy(spec, pool)]
     sick = nodes(_pool_of(spec, "plain"))[0]
-    series = xid(79)(series, sick)  # one panel lists errors and would be empty without any
+    series = fatal_xid(series, sick)  # one panel lists errors and would be empty without any
     case = {
         "name": NOTE,
         "interval": "1m",
@@ -187,7 +189,7 @@ def test_an_alert_tells_what_the_spec_says(
     """Texts hold the predicted number, which the alert itself looks up."""
     spec, plan = watched
     pool = _pool_of(spec, "mig")
-    (fault,) = (each for each in FAULTS["mig"] if each.title == "too few units")
+    fault = example("too few units")
     node = nodes(pool)[0]
     resources = {r.name: r.units for r in pool.prediction.resources}
     alerts = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -53,6 +53,19 @@ def merged(folder: Path, contents: Mapping[str, bytes]) -> frozenset[str]:
     return frozenset(path for merge in git.merges() for path in git.merged(merge, contents))
 
 
+def _names(path: str, former: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, str, str]]:
+    """Yield what a path may be called on our side, on theirs, and in what both began from.
+
+    A pool that one side renames takes its files along, with what the other side does to them.
+    """
+    yield path, path, path
+    folder, _, name = path.rpartition("/")
+    for i, renamed in enumerate(former):
+        old = renamed.get(path) or (f"{renamed[folder]}/{name}" if folder in renamed else path)
+        if old != path:
+            yield (old, path, old) if i else (path, old, old)
+
+
 class _Git:
     """A repository and a folder in it, asked without network, locks and prompts.
 
@@ -78,15 +91,38 @@ class _Git:
 
     def merged(self, merge: _Merge, contents: Mapping[str, bytes]) -> Iterator[str]:
         """Yield the files that this merge makes of what each side had rendered."""
-        lines = [self._index(side) for side in (merge.ours, merge.theirs)]
+        indexes = [self._index(side) for side in (merge.ours, merge.theirs)]
+        former = [self._former(merge.base, side) for side in (merge.ours, merge.theirs)]
         for path, content in contents.items():
-            ours, theirs, base = (self._blob(commit, path) for commit in merge)
-            sides = ours, theirs
-            if all(
-                text is not None and known.owns(path, text)
-                for text, known in zip(sides, lines, strict=True)
-            ) and self._is_merge(content, (ours or b"", base or b"", theirs or b"")):
+            if any(self._is_ours(merge, indexes, names, content) for names in _names(path, former)):
                 yield path
+
+    def _is_ours(
+        self, merge: _Merge, indexes: Iterable[Index], names: Sequence[str], content: bytes
+    ) -> bool:
+        """Tell whether this is the merge of rendered files, or one that only one side has added."""
+        ours, theirs, base = map(self._blob, merge, names)
+        sides = [
+            (known, name, text)
+            for known, name, text in zip(indexes, names, (ours, theirs), strict=False)
+            if text is not None
+        ]
+        return (
+            len(sides) > (base is not None)
+            and all(known.owns(name, text) for known, name, text in sides)
+            and self._is_merge(content, (ours or b"", base or b"", theirs or b""))
+        )
+
+    def _former(self, base: str, side: str) -> dict[str, str]:
+        """Return the files and folders that a side has renamed, as git sees it: new -> old."""
+        options = ("-r", "-z", "-M", "-l7000", "--diff-filter=R", "--name-status")
+        found = self._run("diff-tree", *options, base, side, "--", self._prefix) or b""
+        parts = found.decode(errors="replace").split("\0")  # what it is, old name, new name
+        files = dict(zip(parts[2::3], parts[1::3], strict=False))
+        below = f"{self._prefix}/"
+        files = {new.removeprefix(below): old.removeprefix(below) for new, old in files.items()}
+        folders = {new.rpartition("/")[0]: old.rpartition("/")[0] for new, old in files.items()}
+        return {**folders, **files}
 
     def _between(self, ours: str, theirs: str, base: str) -> Iterator[_Merge]:
         for found in [base] if base else self._lines("merge-base", "--all", ours, theirs):

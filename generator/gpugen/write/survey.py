@@ -126,8 +126,8 @@ class Survey:
     def _changes(self, root: int | None, place: Path) -> Iterator[Change]:
         if root is not None:
             found = list(self._visit(root, ""))
-            edited = [change.path for change in found if change.kind is Kind.EDITED]
-            ours = merged(place, {path: files.read_below(root, path) or b"" for path in edited})
+            unknown = [c.path for c in found if c.stamp and c.kind in (Kind.EDITED, Kind.FOREIGN)]
+            ours = merged(place, {path: files.read_below(root, path) or b"" for path in unknown})
             yield from (c._replace(kind=self._ours(c.path)) if c.path in ours else c for c in found)
         for path in self.expected.keys() - self._seen:
             yield Change(path, Kind.MISSING if path in self.before.files else Kind.ADDED)

@@ -336,6 +336,42 @@ def test_a_removed_pool_and_a_changed_one(repository: Repository) -> None:
     assert "beta" not in repository.git("ls-files", "out")
 
 
+def rename(repository: Repository, name: str) -> None:
+    """Commit on a branch of ``main`` that pool alpha is called gamma."""
+    repository.git("checkout", "--quiet", "-b", name, "main")
+    path = repository.root / SPEC
+    path.write_text(path.read_text().replace("name: alpha\n", "name: gamma\n"))
+    repository.commit(name)
+
+
+@pytest.mark.parametrize("operation", ["merge", "rebase", "cherry-pick"])
+@pytest.mark.parametrize("renames", ["one", "two"])
+def test_a_renamed_pool_and_a_change_of_it(
+    repository: Repository, renames: str, operation: str
+) -> None:
+    """git moves the change to the new names; a file that only one side adds goes along."""
+    rename(repository, renames)
+    changes = "two" if renames == "one" else "one"
+    repository.branch(changes, ("alpha", *LABEL), ("alpha", "time-slicing", "mps"))
+    repository.git("checkout", "--quiet", "two")
+    repository.git(operation, "one", code=None)
+    repository.heals()
+    assert not list(repository.root.glob("out/lab/**/*alpha*"))
+
+
+def test_an_edit_beside_a_rename_stays(repository: Repository) -> None:
+    rename(repository, "one")
+    repository.branch("two", ("alpha", *LABEL))
+    path = repository.root / VARIABLES.format("alpha")
+    path.write_text(path.read_text() + "mine: 1\n")
+    repository.git("commit", "--quiet", "--all", "--amend", "--no-edit")
+    repository.git("merge", "one", code=None)
+    path = repository.root / VARIABLES.format("gamma")
+    assert "mine: 1\n" in path.read_text()
+    assert gpugen("render", cwd=repository.root).code == 5
+    assert "mine: 1\n" in path.read_text()
+
+
 def test_a_fresh_clone_stays_clean(repository: Repository, tmp_path_factory) -> None:
     clone = tmp_path_factory.mktemp("clone")
     repository.git("clone", "--quiet", ".", str(clone))
