@@ -318,7 +318,7 @@ def test_verification_names_what_it_found_and_what_it_wanted(site: Site) -> None
     (message,) = run[NODE].messages
     assert "gpugen/pool is stray, expected train" in message
     assert "taints are site.example/repair:PreferNoSchedule" in message
-    assert "ours are to be nvidia.com/gpu:NoSchedule (gpu_node_taints)" in message
+    assert "of which gpugen's are to be nvidia.com/gpu:NoSchedule (gpu_node_taints)" in message
 
 
 def test_a_control_host_without_kubectl_says_so(site: Site) -> None:

@@ -44,6 +44,14 @@ def text_of(role: Path) -> str:
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_a_variable_is_defined_once(role: Path) -> None:
+    """Of two files of vars/main the later one wins, silently."""
+    files = sorted((role / "vars").rglob("*.yml"))
+    names = [name for path in files for name in yaml.safe_load(path.read_text(encoding="utf-8"))]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
 def test_variables_carry_the_roles_name(role: Path) -> None:
     names: set[str] = set()
     for folder in ("defaults", "vars"):
