@@ -69,8 +69,8 @@ def at(root: int, path: str) -> Iterator[tuple[int, str]]:
         os.close(handle)
 
 
-def read(name: str, within: int, largest: int = LARGEST) -> bytes | None:
-    """Return the content of a regular file, None for anything else.
+def read(name: str, within: int, largest: int = LARGEST) -> tuple[bytes, os.stat_result] | None:
+    """Return content and former status of a regular file, None for anything else.
 
     A file above ``largest`` bytes counts as something else. Raises OSError: unreadable or missing.
     """
@@ -82,7 +82,7 @@ def read(name: str, within: int, largest: int = LARGEST) -> bytes | None:
         content = os.read(handle, status.st_size + 1)
         while len(content) < status.st_size and (more := os.read(handle, largest)):
             content += more
-        return content
+        return content, status
     finally:
         os.close(handle)
 
@@ -90,7 +90,8 @@ def read(name: str, within: int, largest: int = LARGEST) -> bytes | None:
 def read_below(root: int, path: str, largest: int = LARGEST) -> bytes | None:
     """Return the content of a regular file below a folder, None for anything else."""
     with suppress(OSError), at(root, path) as (above, name):
-        return read(name, above, largest)
+        found = read(name, above, largest)
+        return found[0] if found else None
     return None
 
 

@@ -142,8 +142,11 @@ class Survey:
                 yield Change(path, Kind.FOREIGN)
             else:
                 self._seen.add(path)
-                status = entry.stat(follow_symlinks=False)  # before it is read: an edit shows later
-                if kind := self._kind(entry, handle, path):
+                is_file, found = entry.is_file(follow_symlinks=False), None
+                with suppress(PermissionError):  # the status is of before: a later edit shows
+                    found = files.read(entry.name, handle) if is_file else None
+                if kind := self._kind(entry, path, found):
+                    status = found[1] if found else entry.stat(follow_symlinks=False)
                     yield Change(path, kind, files.stamp(status))
 
     def _folder(self, entry: os.DirEntry[str], handle: int, path: str) -> Iterator[Change]:
@@ -157,17 +160,15 @@ class Survey:
         elif path in self.expected:
             self.spare_folders += empty
 
-    def _kind(self, entry: os.DirEntry[str], handle: int, path: str) -> Kind | None:
+    def _kind(
+        self, entry: os.DirEntry[str], path: str, found: tuple[bytes, os.stat_result] | None
+    ) -> Kind | None:
         """Return how the path of a file of gpugen differs, or one where a folder is needed."""
         if entry.is_symlink():
             return Kind.REPLACED_BY_LINK
-        content = None
-        with suppress(PermissionError):
-            content = files.read(entry.name, handle) if entry.is_file() else None
-        if content is not None and content == self.expected.get(path):
-            is_right = not entry.stat(follow_symlinks=False).st_mode & files.WRONG_BITS
-            return None if is_right else Kind.MODE
-        is_ours = content is not None and self._is_ours(path, content)
+        if found and found[0] == self.expected.get(path):
+            return Kind.MODE if found[1].st_mode & files.WRONG_BITS else None
+        is_ours = found is not None and self._is_ours(path, found[0])
         if is_ours or (entry.is_file() and is_index(path)):
             return self._ours(path)
         is_listed = path in self.before.files and path not in self._needed
