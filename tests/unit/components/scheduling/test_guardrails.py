@@ -207,7 +207,7 @@ def test_what_something_else_advertises_is_no_fact() -> None:
         "a": {},
         "mig": {"nvidia.com/mig-1g.5gb.shared": 28},
     }
-    assert variables(policy)["others"] == "[\n'nvidia.com/gpu',\n]"
+    assert variables(policy)["others"] == "[\n'nvidia.com/gpu'\n,\n]"
 
 
 def test_a_label_is_a_fact_only_where_a_component_sets_it() -> None:
