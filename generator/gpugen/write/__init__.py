@@ -109,7 +109,7 @@ def _commit(
     """Apply the changes of a survey. Returns them, and for a deleted cluster what is kept."""
     with _reported(out, cluster), nullcontext(shared) if shared else Lock(out) as lock:
         if not lock.is_held:
-            with suppress(FileNotFoundError):  # another run is at work
+            with suppress(FileNotFoundError, NotADirectoryError):  # another run is at work
                 if survey().is_clean:
                     return []
         lock.acquire()

@@ -40,8 +40,7 @@ class Reader:
         self.folder = folder
         self.loader = DataLoader()
         self.loader.set_basedir(str(folder))
-        (file,) = (folder / "inventory").glob("hosts.*")
-        inventory = InventoryManager(loader=self.loader, sources=[str(file)])
+        inventory = InventoryManager(loader=self.loader, sources=[str(folder / "inventory")])
         manager = VariableManager(loader=self.loader, inventory=inventory)
         self.hosts = {host.name: manager.get_vars(host=host) for host in inventory.get_hosts()}
         self.worked_out = 0

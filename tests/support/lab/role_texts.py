@@ -20,7 +20,7 @@ PATIENCE = 300  # seconds for all cells
 MARK = "gpugen-texts:"
 FACTS = ["!all", "!min", "pkg_mgr", "python"]
 RECORD = "record.jsonl"
-CALLBACKS = Path(__file__).parent / "hosts" / "callbacks"
+CALLBACKS = Path(__file__).parent / "nodes" / "callbacks"
 
 
 def render(

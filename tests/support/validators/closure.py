@@ -11,7 +11,7 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -28,6 +28,8 @@ OFFICIAL = re.compile(
     r"(nvcr\.io/nvidia/(k8s-device-plugin|cloud-native/k8s-mig-manager|k8s/dcgm-exporter)"
     r"|registry\.k8s\.io/(nfd/node-feature-discovery|kube-scheduler)):[\w.-]+(@sha256:[0-9a-f]{64})?\Z"
 )
+# Fields of some architectures, of GPUs with links, without MIG instances, or with profiling
+OF_SOME_GPUS = re.compile("FABRIC|NVLINK|OP_TEMP|PROF|REMAP|RETIRED|TEMP_LIMIT|UTIL|XID")
 
 
 def _key(item: Json) -> tuple[str, str, str]:
@@ -256,10 +258,17 @@ def services(tree: Rendered) -> Iterator[str]:
             yield f"{path}: no Service has the labels, namespace and port that it wants"
 
 
-def metrics(tree: Rendered, fields: set[str]) -> Iterator[str]:
-    """Rules and dashboards read only what an exporter's CSV holds; each row of it is a field.
+def _of_all(held: Mapping[str, set[str]], fields: set[str]) -> set[str]:
+    """Return what every pool's exporter has, and the fields that only some GPUs have."""
+    some = {field for field in fields if OF_SOME_GPUS.search(field)}
+    return set.intersection(*held.values()) | some if held else set()
 
-    Rules of a pool read what the exporter of that pool holds.
+
+def metrics(tree: Rendered, fields: set[str]) -> Iterator[str]:
+    """Each row of an exporter's CSV is a field; rules of a pool read what its own exporter has.
+
+    Rules and dashboards of the cluster do not depend on its pools: what they read, every exporter
+    has, but for fields that only some GPUs have.
     """
     held: dict[str, set[str]] = defaultdict(set)
     for path, item in tree.of_kind("ConfigMap").items():
@@ -286,7 +295,8 @@ def metrics(tree: Rendered, fields: set[str]) -> Iterator[str]:
     for path, text in texts.items():
         read = set(re.findall(r"\bDCGM_(?:FI|EXP)_\w+", text))
         own = {PurePath(path).stem, PurePath(path).parent.name} & set(held)
-        if missing := read - set().union(*(held[pool] for pool in own or held)):
+        there = set().union(*(held[pool] for pool in own)) if own else _of_all(held, fields)
+        if missing := read - there:
             yield f"{path}: reads {sorted(missing)[0]}, which no exporter exports"
 
 
