@@ -56,7 +56,7 @@ REFUSED = {  # by the role, before anything is written
     "1.7-list": "CTK-10: {} has imports that are no list of paths",
     "1.7-relative": "CTK-10: {} imports conf.d/*.toml by a relative path; write it absolute",
 }
-NAMES = ("new_root", "dropin_wanted", "report", "faults", "root_version", "is_imported")
+NAMES = ("new_root", "dropin_expected", "report", "faults", "root_version", "is_imported")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Cell:
         if not texts["is_imported"]:
             self.root.write_text(texts["new_root"])
         self.dropin.parent.mkdir(exist_ok=True)
-        self.dropin.write_text(texts["dropin_wanted"])
+        self.dropin.write_text(texts["dropin_expected"])
 
     def after(self) -> dict[str, Any] | None:
         """Return what containerd makes of it now."""
@@ -207,7 +207,7 @@ def test_a_daemon_lives_with_it(matrix: Matrix, name: str) -> None:
 def test_the_drop_in_declares_the_version_of_the_main_file(matrix: Matrix, name: str) -> None:
     """CTK-06, CTK-07, DIST-02."""
     version = matrix.texts[name]["root_version"]
-    assert f"\nversion = {version}\n" in matrix.texts[name]["dropin_wanted"]
+    assert f"\nversion = {version}\n" in matrix.texts[name]["dropin_expected"]
     root = name.split("-")[1]
     assert version == int(root) if root.isdigit() else version in {2, 3, 4}
 

@@ -90,11 +90,11 @@ def crio(
             "__crio": [str(program), *flags, str(folder / "crio.conf.d")],
         }
         before[name] = merged(program, folder)
-    texts = render(top, cells, ["crio_wanted", "faults", "crio_due"])
+    texts = render(top, cells, ["crio_expected", "faults", "crio_due"])
     for name, found in texts.items():
         assert found["faults"] == []
         assert found["crio_due"] is True
-        Path(cells[name]["crio_dropin"]).write_text(found["crio_wanted"])
+        Path(cells[name]["crio_dropin"]).write_text(found["crio_expected"])
     return before, {name: merged(program, top / name) for name in CRIO}
 
 
