@@ -44,7 +44,7 @@ SUBJECTS = {  # files about what no single module does
 ELSEWHERE = {  # modules without a file of their own: where they are tested
     "catalog/reading": "catalog/test_catalog and test_user: every row is read by it",
     "catalog/shape": "catalog/test_user: each finding of a row",
-    "catalog/words": "catalog/test_user: each finding of a row",
+    "catalog/messages": "catalog/test_user: each finding of a row",
     "changes/inventories": "changes/test_departures: what hosts leave",
     "load/faults": "load/test_hostile: the corpus, with message and place",
     "load/source": "load/test_hostile and load/test_bounded_work",

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from gpugen.catalog import reading, shape
 from gpugen.catalog.geometry_rules import contradictions
+from gpugen.catalog.messages import finding
 from gpugen.catalog.range_rules import backwards
-from gpugen.catalog.words import finding
 from gpugen.load.faults import MAX_BYTES
 from gpugen.load.source import Source, read_bytes
 from gpugen.model.finding import MOST_OF_A_KIND, ROOT, Finding, Location

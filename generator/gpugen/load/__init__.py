@@ -40,6 +40,6 @@ def load(
 @cache
 def why() -> dict[str, str]:
     """Return a sentence about each thing that can be wrong with a file, by the finding's id."""
-    from gpugen.load.words import FAULTS
+    from gpugen.load.messages import FAULTS
 
     return {name: words.why for name, words in FAULTS.items()}

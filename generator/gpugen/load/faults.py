@@ -68,7 +68,7 @@ class Faults:
 
 def finding(id: str, location: Location, *values: object) -> Finding:
     """Make a finding about a file; values go into the words of its id."""
-    from gpugen.load.words import FAULTS
+    from gpugen.load.messages import FAULTS
 
     words = FAULTS[id]
     return Finding(id, words.message.format(*values), words.hint.format(*values), location=location)

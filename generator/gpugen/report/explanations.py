@@ -115,7 +115,7 @@ def findings() -> dict[str, Explanation]:
 def of_stages() -> dict[str, str]:
     """Return a sentence or more per id of a finding, sorted by id."""
     from gpugen import load, validate
-    from gpugen.catalog.words import FAULTS
+    from gpugen.catalog.messages import FAULTS
 
     of_rows = {name: words.why for name, words in FAULTS.items()}
     return dict(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gpugen.catalog import Catalog, UnknownRow, reading, shape
-from gpugen.catalog.words import FAULTS
+from gpugen.catalog.messages import FAULTS
 from gpugen.gpu import mig
 from gpugen.model.finding import Finding
 from support import ROOT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpugen.load.syntax_words import SYNTAX, Words
+from gpugen.load.syntax_messages import SYNTAX, Words
 from gpugen.text.versions import UPGRADE
 
 _SPEC_IS_PUBLIC = "keep the spec in plain text; it contains no secrets, only their names"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpugen.load.syntax_words import Words
+from gpugen.load.syntax_messages import Words
 from gpugen.model.finding import Finding, Location, Pointer
 
 FAULTS: dict[str, Words] = {
