@@ -71,6 +71,10 @@ def test_there_are_two_parsers() -> None:
 @example("a: [!t,b]\n")
 @example("a: ! b\n")
 @example("a: &b\n- *b\n")
+@example('a: &b \t\n  "c"\n')
+@example("a: &b \t\n  'c'\n")
+@example("a: &b\t|\n  c\n")
+@example("a: &b # c\td\n  'e'\n")
 @example("...\na: b\n")
 @example("a: b\n...\nc: d\n")
 def test_both_parsers_find_the_same(text: str) -> None:

@@ -16,7 +16,7 @@ from gpugen.text.spelling import shown
 Doubt: TypeAlias = tuple[Any, ...]  # the arguments of Faults.add
 
 _STRUCTURE = re.compile(r"#[^\n]*|[\[\]{}?\t]")
-_ANCHOR = re.compile(r"&[\w-]+(?:[ \n]+(?:#[^\n]*)?){1,1000}")
+_ANCHOR = re.compile(r"&[\w-]+(?:[ \t\n]+(?:#[^\n]*)?){1,1000}")
 _HEADER = re.compile(r"[|>][-+0-9]*(?: +#[^\n]*| *)(?:\n|\Z)")
 _BLANK = re.compile(r"\n* +(?=\n)")
 _TABBED = re.compile(r"\n* *(?=\t)")
