@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
 T = TypeVar("T")
@@ -53,9 +54,14 @@ def read(kind: type[T], data: Mapping[str, Any]) -> T:
 
     Mappings and lists become what the fields are annotated as: records and tuples.
     """
-    hints = get_type_hints(kind)
+    hints = _hints(kind)  # type: ignore[arg-type]  # classes are hashable
     fields = {re.sub("[A-Z]", lambda m: f"_{m[0].lower()}", key): v for key, v in data.items()}
     return kind(**{name: _as(hints[name], value) for name, value in fields.items()})
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _as(hint: Any, value: Any) -> Any:

@@ -54,19 +54,16 @@ def folder(name: str, within: int | None = None) -> Iterator[int]:
         os.close(handle)
 
 
-@contextmanager
-def at(root: int, path: str) -> Iterator[tuple[int, str]]:
-    """Keep the folder of a path open, step by step without following links; yield the name too."""
-    *steps, name = path.split("/")
+def open_below(root: int, path: str) -> int:
+    """Open a folder below another, step by step without following links; empty for itself."""
     handle = os.dup(root)
-    try:
-        for step in steps:
+    for step in path.split("/") if path else ():
+        try:
             inner = os.open(step, OPEN_FOLDER, dir_fd=handle)
+        finally:
             os.close(handle)
-            handle = inner
-        yield handle, name
-    finally:
-        os.close(handle)
+        handle = inner
+    return handle
 
 
 def read(name: str, within: int, largest: int = LARGEST) -> tuple[bytes, os.stat_result] | None:
@@ -89,16 +86,26 @@ def read(name: str, within: int, largest: int = LARGEST) -> tuple[bytes, os.stat
 
 def read_below(root: int, path: str, largest: int = LARGEST) -> bytes | None:
     """Return the content of a regular file below a folder, None for anything else."""
-    with suppress(OSError), at(root, path) as (above, name):
-        found = read(name, above, largest)
+    above, _, name = path.rpartition("/")
+    with suppress(OSError):
+        handle = open_below(root, above)
+        try:
+            found = read(name, handle, largest)
+        finally:
+            os.close(handle)
         return found[0] if found else None
     return None
 
 
 def create(name: str, content: bytes, within: int) -> None:
     """Write a new file, which must not exist. Errors of write and close are raised."""
-    with os.fdopen(os.open(name, _CREATE, 0o644, dir_fd=within), "wb") as file:
-        file.write(content)
+    handle = os.open(name, _CREATE, 0o644, dir_fd=within)
+    try:
+        done = os.write(handle, content)
+        while done < len(content):
+            done += os.write(handle, content[done:])
+    finally:
+        os.close(handle)
 
 
 def entries(handle: int) -> list[os.DirEntry[str]]:

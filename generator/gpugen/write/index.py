@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from typing import NamedTuple
 
 from gpugen import __version__
@@ -163,6 +164,7 @@ def _versions(text: str) -> Iterator[tuple[tuple[object, ...], str]]:
         yield (release(numbers), _PHASES.index(phase), int(number or 0)), version
 
 
+@lru_cache(maxsize=4096)  # clusters have the same paths
 def _is_path(path: str) -> bool:
     """Tell whether a line's path is valid: relative, normalised, not an index file."""
     steps = path.lower().split("/")

@@ -12,6 +12,7 @@ from collections.abc import Collection
 CLUSTER = ""
 _MARK = re.compile(rb" *# ([a-z0-9][a-z0-9_-]*)\n")  # to the next one, or where the sequence ends
 _ROW = re.compile(rb""" *(?:'([a-z0-9-]+)'(?:: [\[{])?|"?(pool_[a-z0-9_]+)"?:(?: \{)?)\n""")
+_QUOTES_OR_P = (b"'", b'"', b"p")  # what a row begins with
 _CLOSING = re.compile(rb"(?:[\]}],?|,)\n")
 
 
@@ -31,13 +32,14 @@ def shares(content: bytes, owners: Collection[str]) -> dict[str, bytes]:
     for line in content.splitlines(keepends=True):
         text = line.lstrip(b" ")
         indent = len(line) - len(text)
-        mark = _MARK.fullmatch(line)
+        first = text[:1]
+        mark = _MARK.fullmatch(line) if first == b"#" else None
         closes = is_open and indent == depth and _CLOSING.fullmatch(text)
         if owner and (indent > depth or closes or (is_marked and indent == depth and not mark)):
             found[owner].append(line)
             is_open = is_open and not closes
             continue
-        row = mark or _ROW.fullmatch(line)
+        row = mark or (_ROW.fullmatch(line) if first in _QUOTES_OR_P else None)
         owner = names.get(row[row.lastindex or 1], CLUSTER) if row else CLUSTER
         depth, is_marked, is_open = indent, bool(mark), text[-2:-1] in b"[{'\""
         home = CLUSTER if mark and "_" in owner else owner

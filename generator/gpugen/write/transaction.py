@@ -44,6 +44,7 @@ def change(lock: Lock, cluster: str, survey: Survey) -> None:
         moves.revert(error)
         raise
     finally:
+        moves.close()
         os.close(stage)
         lock.clear_stage()
 
@@ -75,6 +76,7 @@ class _Moves:
         self._out, self._cluster, self._stage = out, cluster, stage
         self._stamps = survey.stamps
         self._undo: list[tuple[_Call, str, str]] = []
+        self._above, self._folder = "", -1  # the folder of the last move, which stays open
 
     def set_aside(self, path: str) -> None:
         """Move a path's content to staging. Raises NotOursError: it is not what was surveyed."""
@@ -120,9 +122,10 @@ class _Moves:
 
         Returns False if something has the name already, or a folder is not empty.
         """
-        full = f"{self._cluster}/{path}".rstrip("/")
+        above, _, name = f"{self._cluster}/{path}".rstrip("/").rpartition("/")
         try:
-            with files.named(path), files.at(self._out, full) as (folder, name):
+            with files.named(path):
+                folder = self._open(above)
                 if staged:
                     call(staged, name, src_dir_fd=self._stage, dst_dir_fd=folder)
                 else:
@@ -132,6 +135,18 @@ class _Moves:
                 raise
             return False
         return True
+
+    def close(self) -> None:
+        """Close the folder that is open."""
+        if self._folder >= 0:
+            os.close(self._folder)
+        self._folder = -1
+
+    def _open(self, above: str) -> int:
+        if self._folder < 0 or above != self._above:
+            self.close()
+            self._above, self._folder = above, files.open_below(self._out, above)
+        return self._folder
 
 
 def _meanwhile(what: str, path: str) -> NotOursError:
