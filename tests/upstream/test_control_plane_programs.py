@@ -115,7 +115,7 @@ def test_predicted_labels_reach_the_node(
         master.wait_for("labels", lambda: expected.items() <= _labels(plane.api, node).items(), 20)
     finally:
         process.terminate()
-        output = process.communicate(timeout=20)[1]
+        output = process.communicate(timeout=120)[1]
     found = {
         key: value
         for key, value in _labels(plane.api, node).items()

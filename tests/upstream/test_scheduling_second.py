@@ -209,6 +209,6 @@ def answer(port: int, path: str) -> int:
     tls = ssl.create_default_context()
     tls.check_hostname = False
     tls.verify_mode = ssl.CERT_NONE  # the kubelet does not verify either
-    with closing(http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=tls)) as link:
+    with closing(http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=tls)) as link:
         link.request("GET", path)
         return link.getresponse().status

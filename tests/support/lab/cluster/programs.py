@@ -8,10 +8,13 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 
 POLL = 0.05  # seconds between two looks
+_NUMBERS = count(os.getpid())
 PATIENCE = 60.0  # seconds; a starved machine is slow, a broken program is found at once
 
 
@@ -20,11 +23,17 @@ class ProgramError(Exception):
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 that nobody had a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port of 127.0.0.1 that nobody has.
+
+    Every worker has ports of its own, none twice in a row, below those that clients are given: a
+    port is bound only later, by the program that it is for.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 10
+    while True:
+        port = 12000 + 2000 * worker + next(_NUMBERS) % 2000
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def bound_to_parent(command: Sequence[str | Path], root: Path | None = None) -> list[str]:
@@ -53,7 +62,7 @@ def space_refusal() -> str:
     try:
         probe = own_space("--pid", "--fork", "--mount-proc", "--root=/")
         done = subprocess.run(
-            [*probe, "/bin/true"], capture_output=True, text=True, timeout=10, check=False
+            [*probe, "/bin/true"], capture_output=True, text=True, timeout=PATIENCE, check=False
         )
     except ProgramError as missing:
         return str(missing)
