@@ -145,7 +145,7 @@ def test_two_pools_side_by_side(tmp_path: Path, ours: Change, theirs: Change, mo
         for changes in ((), ((ours, "b"),), ((theirs, "c"),), ((ours, "b"), (theirs, "c")))
     ]
     if merged(tmp_path, *(text.encode() for text, _ in states[:3])) is None:
-        pytest.skip("in the spec the two stand side by side")
+        return  # in the spec the two stand side by side: nothing is promised
     base, one, other, both = (found for _, found in states)
     for path in base.keys() | one.keys() | other.keys():
         before, mine, yours = (found.get(path, b"") for found in (base, one, other))
