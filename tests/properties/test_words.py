@@ -138,7 +138,7 @@ def test_schemas() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help(name: str) -> None:
-    context = click.Context(main)
+    context = click.Context(main, **main.context_settings)  # click keeps the first help option
     command = main.get_command(context, name)
     assert command is not None
     for one in _commands(command):
