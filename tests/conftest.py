@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from support.cases import Cases
+from support.required import missing
 from support.upstream import crd, golang, programs
 from support.upstream import crds as crd_sets
 from support.upstream.table import Group, table
@@ -32,15 +32,8 @@ COUNTER = "cases"  # name of the plugin
 
 
 def _missing(name: str, group: Group, why: str = "it was not built") -> NoReturn:
-    """Skip a test without a program of upstream, or fail where they are required.
-
-    GPUGEN_REQUIRE_TOOLS: 1 requires the core group, `all` requires every one.
-    """
-    required = os.environ.get("GPUGEN_REQUIRE_TOOLS", "")
     message = f"upstream program {name!r} is missing: {why}; `{HOW} {name}` builds it"
-    if required == "all" or (required == "1" and group is Group.CORE):
-        pytest.fail(message, pytrace=False)
-    pytest.skip(message)
+    missing(message, is_core=group is Group.CORE)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -8,8 +8,12 @@ from typing import NoReturn
 import pytest
 
 
-def missing(what: str) -> NoReturn:
-    """Skip and say what is missing; fail where nothing may be (GPUGEN_REQUIRE_TOOLS)."""
-    if os.environ.get("GPUGEN_REQUIRE_TOOLS"):
+def missing(what: str, *, is_core: bool = True) -> NoReturn:
+    """Skip and say what is missing, or fail where it may not be.
+
+    GPUGEN_REQUIRE_TOOLS: 1 requires what belongs to the core, `all` requires everything.
+    """
+    required = os.environ.get("GPUGEN_REQUIRE_TOOLS", "")
+    if required == "all" or (required and is_core):
         pytest.fail(what, pytrace=False)
     pytest.skip(what)

@@ -20,11 +20,6 @@ from support.trees import (
 )
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
 def test_foreign_files_beside_ours_are_reported_and_left_alone(out: Path) -> None:
     render(FIRST, out)
     (out / "lab/waves/10/notes").write_text("mine")

@@ -13,11 +13,6 @@ from gpugen.write import INDEX, compare, diff
 from support.trees import FIRST, SECOND, render, snapshot, stamps, tree_of
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
 def _diff(content: dict[str, str | bytes] | dict[str, str], out: Path) -> str:
     return "".join(f"{line}\n" for line in diff(tree_of(content), out, "lab"))
 

@@ -23,11 +23,6 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
 def put(out: Path, text: str | bytes, path: str = INDEX) -> None:
     place = out / "lab" / path
     place.parent.mkdir(parents=True, exist_ok=True)

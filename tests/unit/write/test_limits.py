@@ -14,11 +14,6 @@ from support import TESTS
 from support.trees import FIRST, names, render, snapshot
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
 def test_folder_above_is_missing(tmp_path: Path) -> None:
     with pytest.raises(GpugenError, match="parent folder is missing"):
         render(FIRST, tmp_path / "a/out")

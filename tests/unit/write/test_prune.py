@@ -11,11 +11,6 @@ from gpugen.write import INDEX, prune
 from support.trees import FIRST, kinds, names, orphans, render, snapshot
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
 def test_prune_deletes_what_the_index_lists(out: Path) -> None:
     render(FIRST, out)
     render(FIRST, out, cluster="kept")

@@ -23,11 +23,6 @@ from support.trees import (
 )
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
 # What may stand where the tree wants site.yml, and is not ours.
 def _edit(path: Path) -> None:
     path.write_text("mine\n")

@@ -25,11 +25,6 @@ from support.trees import (
 )
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
 def test_first_write_holds_exactly_the_tree_and_its_index(out: Path) -> None:
     changes = render(FIRST, out)
     assert kinds(changes) == dict.fromkeys((*FIRST, INDEX), "added")
