@@ -1,0 +1,152 @@
+# Copyright: the gpugen authors. Apache-2.0.
+"""Reads a host for all roles at once, and decides in Python what each has to do."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import os
+import pathlib
+import subprocess
+
+import yaml
+from ansible.errors import AnsibleActionFail
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.gpugen.hosts.plugins.plugin_utils import engine
+
+ROLES = pathlib.Path(__file__).parents[2] / "roles"
+LIMIT = 60  # seconds for a command on the control host
+
+
+class ActionModule(ActionBase):
+    """The action; ``plugins/modules/decide.py`` documents it."""
+
+    _supports_check_mode = True
+    TRANSFERS_FILES = False
+    _VALID_ARGS = frozenset(("roles", "state", "refuse", "verify"))
+
+    def run(self, tmp=None, task_vars=None):
+        """Read, decide; fail with all faults at once."""
+        result = super().run(tmp, task_vars)
+        _result, own = self.validate_argument_spec(
+            argument_spec={
+                "roles": {"type": "list", "elements": "str", "required": True},
+                "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+                "refuse": {"type": "bool", "default": True},
+                "verify": {"type": "bool", "default": False},
+            }
+        )
+        wanted = self._wanted(own, task_vars)
+        roles = {name: _module(name) for name in own["roles"]}
+        facts = {}
+
+        def on_host(questions):
+            answer = self._execute_module(
+                module_name="gpugen.hosts.probe", module_args={"questions": questions}, task_vars=task_vars
+            )
+            facts.update(answer.get("ansible_facts", {}))
+            if "answers" not in answer:
+                raise AnsibleActionFail(answer.get("msg", "the probe did not answer"), result=answer)
+            return answer["answers"]
+
+        decisions, seen = engine.decide(roles, wanted, on_host, _on_control)
+        facts.update({name + "_decision": dict(decision) for name, decision in decisions.items()})
+        problems = [
+            text
+            for decision in decisions.values()
+            for text in (decision["faults"] if own["refuse"] else [])
+            + (decision["shortfalls"] if own["verify"] else [])
+        ]
+        result.update(
+            changed=False,
+            ansible_facts=facts,
+            interrupts=[text for decision in decisions.values() for text in decision["interrupts"]],
+            due=any(decision["due"] for decision in decisions.values()),
+            reboot_due=any(decision["reboot_due"] for decision in decisions.values()),
+        )
+        if problems:
+            unique = list(dict.fromkeys(problems))
+            result.update(failed=True, msg=task_vars["inventory_hostname"] + ": " + "; ".join(unique))
+        return result
+
+    def _wanted(self, own, task_vars):
+        """Return the variables of all roles, valid and with their defaults."""
+        wanted = {
+            "state": own["state"],
+            "check_mode": bool(self._task.check_mode),
+            "inventory_hostname": task_vars["inventory_hostname"],
+        }
+        private = tuple("__" + name + "_" for name in os.listdir(ROLES))
+        for name, value in task_vars.items():
+            if name.startswith(private):
+                wanted[name] = self._templar.template(value)
+        for role in sorted(os.listdir(ROLES)):
+            wanted.update(self._of_role(role, task_vars, role in own["roles"]))
+        return wanted
+
+    def _of_role(self, role, task_vars, is_used):
+        spec = _options(role)
+        stated = {name: self._templar.template(task_vars[name]) for name in spec if name in task_vars}
+        if not is_used:
+            defaults = {name: option.get("default") for name, option in spec.items()}
+            return dict(defaults, **stated)
+        checked = ArgumentSpecValidator(spec).validate(stated)
+        if checked.error_messages:
+            raise AnsibleActionFail("%s: %s" % (role, "; ".join(checked.error_messages)))
+        return checked.validated_parameters
+
+
+_known = {}
+
+
+def _options(role):
+    """Return the options of a role's main entry point, read once."""
+    if role not in _known:
+        text = (ROLES / role / "meta" / "argument_specs.yml").read_text("utf-8")
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        _known[role] = _typed(yaml.load(text, Loader=loader)["argument_specs"]["main"]["options"])
+    return _known[role]
+
+
+def _typed(options):
+    """Drop what is for people."""
+    found = {}
+    for name, option in options.items():
+        found[name] = {key: value for key, value in option.items() if key not in ("description", "options")}
+        if "options" in option:
+            found[name]["options"] = _typed(option["options"])
+    return found
+
+
+def _module(role):
+    return importlib.import_module("ansible_collections.gpugen.hosts.plugins.plugin_utils." + role)
+
+
+def _on_control(questions):
+    """Answer questions about the control host, as the user who runs Ansible."""
+    commands = {name: _command(argv) for name, argv in questions.get("commands", {}).items()}
+    return {"commands": commands, "files": {path: _file(path) for path in questions.get("files", ())}}
+
+
+def _command(argv):
+    environment = dict(os.environ, LC_ALL="C.UTF-8", LANGUAGE="")
+    try:
+        done = subprocess.run(
+            argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT, env=environment
+        )
+    except OSError as problem:
+        return {"rc": 127, "out": "", "err": str(problem)}
+    except subprocess.TimeoutExpired:
+        return {"rc": 124, "out": "", "err": "no answer within %s s" % LIMIT}
+    out, err = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
+    return {"rc": done.returncode, "out": out, "err": err}
+
+
+def _file(path):
+    """Return a file's bytes as base64; None where it cannot be read."""
+    try:
+        return base64.b64encode(pathlib.Path(path).read_bytes()).decode()
+    except OSError:
+        return None
