@@ -22,3 +22,8 @@ def roles() -> Path:
 def schemas() -> Path:
     """Return the folder of the JSON Schemas."""
     return _assets() / "schemas"
+
+
+def plugins() -> Path:
+    """Return the folder of the collection's plugins."""
+    return _assets() / "plugins"

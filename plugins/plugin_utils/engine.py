@@ -94,7 +94,11 @@ def _unanswered(asked: Questions, seen: Mapping[str, Any]) -> Questions:
         known = seen.get(kind, {})
         if own := {name: value for name, value in asked.get(kind, {}).items() if name not in known}:
             found[kind] = own
-    if control := _unanswered(asked["control"], seen.get("control", {})) if asked.get("control") else {}:
+    if (
+        control := _unanswered(asked["control"], seen.get("control", {}))
+        if asked.get("control")
+        else {}
+    ):
         found["control"] = control
     return found
 
@@ -116,7 +120,9 @@ def _merged(asked: Mapping[str, Questions]) -> Questions:
     return found
 
 
-def _give(seen: Mapping[str, Seen], asked: Mapping[str, Questions], answers: Mapping[str, Any]) -> None:
+def _give(
+    seen: Mapping[str, Seen], asked: Mapping[str, Questions], answers: Mapping[str, Any]
+) -> None:
     for role, own in asked.items():
         for kind in ("host", "job"):
             if kind in answers:
