@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import importlib
+import json
 import os
 import pathlib
 import subprocess
+import urllib.parse
 
 import yaml
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.gpugen.hosts.plugins.plugin_utils import engine
+from ansible_collections.gpugen.hosts.plugins.plugin_utils import engine, report
 
 ROLES = pathlib.Path(__file__).parents[2] / "roles"
 LIMIT = 60  # seconds for a command on the control host
@@ -52,6 +55,8 @@ class ActionModule(ActionBase):
             return answer["answers"]
 
         decisions, seen = engine.decide(roles, wanted, on_host, _on_control)
+        if task_vars.get("gpugen_facts_out"):
+            self._write(decisions, seen, wanted, task_vars)
         facts.update({name + "_decision": dict(decision) for name, decision in decisions.items()})
         problems = [
             text
@@ -70,6 +75,28 @@ class ActionModule(ActionBase):
             unique = list(dict.fromkeys(problems))
             result.update(failed=True, msg=task_vars["inventory_hostname"] + ": " + "; ".join(unique))
         return result
+
+    def _write(self, decisions, seen, wanted, task_vars):
+        """Write what the host says; what an earlier task of this run wrote is carried on."""
+        stated = {
+            name: self._templar.template(task_vars.get("gpugen_" + name, ""))
+            for name in ("facts_out", "cluster", "pool", "playbook")
+        }
+        folder = pathlib.Path(stated["facts_out"]).expanduser()
+        host = task_vars["inventory_hostname"]
+        path = folder / (urllib.parse.quote(host, safe="") + ".json")
+        now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+        run = report.Run(
+            host, stated["cluster"], stated["pool"], stated["playbook"] or "site", wanted["check_mode"], now
+        )
+        # Set by the first decision of a run for the host.
+        goes_on = "gpugen_check" in task_vars and path.is_file()
+        earlier = json.loads(path.read_text("utf-8")) if goes_on else {}
+        found = report.document(run, decisions, seen, wanted, earlier)
+        folder.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(path.name + ".part")
+        part.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n", "utf-8")
+        part.replace(path)
 
     def _wanted(self, own, task_vars):
         """Return the variables of all roles, valid and with their defaults."""
