@@ -69,7 +69,7 @@ def _role(
             "files": {path: _digest(own) for path, own in seen.get("files", {}).items()},
             "facts": decision.get("facts", {}),
         },
-        "wanted": {key: value for key, value in wanted.items() if key.startswith(f"{name}_")},
+        "expected": {key: value for key, value in wanted.items() if key.startswith(f"{name}_")},
         "refused": list(decision["faults"]),
         "differedFirst": list(first),
         "differs": differs,

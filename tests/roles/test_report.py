@@ -44,7 +44,7 @@ def test_a_host_as_expected() -> None:
     assert found["health"] == {"ok": True, "problems": []}
     assert found["system"]["osVersion"] == "24.04"
     role = found["roles"]["nvidia_driver"]
-    assert role["wanted"] == {"nvidia_driver_version": "580.142"}
+    assert role["expected"] == {"nvidia_driver_version": "580.142"}
     assert role["seen"]["facts"] == {"loaded": "580.142"}
     assert role["seen"]["files"]["/etc/b"] is None
 

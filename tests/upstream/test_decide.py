@@ -28,7 +28,7 @@ SPECS = {
         }
     }
 }
-ROLE = '''
+ROLE = """
 def questions(wanted, seen):
     asked = {"files": [wanted["door_path"]], "control": {"commands": {"own": ["echo", "here"]}}}
     if seen.get("files", {}).get(wanted["door_path"]):
@@ -40,7 +40,7 @@ def decide(seen, wanted):
     found = (seen["files"][wanted["door_path"]] or {"text": ""})["text"]
     return {
         "faults": ["DOR-01: " + each for each in wanted["door_reasons"]],
-        "shortfalls": [] if found == wanted["door_text"] else ["DOR-02: the door is " + repr(found)],
+        "shortfalls": [] if found == wanted["door_text"] else [f"DOR-02: the door is {found!r}"],
         "interrupts": [],
         "due": found != wanted["door_text"],
         "reboot_due": False,
@@ -50,7 +50,7 @@ def decide(seen, wanted):
         "state": wanted["state"],
         "private": wanted.get("__door_private", ""),
     }
-'''
+"""
 
 
 class Told(NamedTuple):
@@ -174,4 +174,4 @@ def test_a_host_as_data(collections: Path, tmp_path: Path) -> None:
     assert found["cluster"] == "lab"
     assert found["roles"]["door"]["done"] == ["DOR-02: the door is ''"]
     assert found["health"] == {"ok": True, "problems": []}
-    assert found["roles"]["door"]["wanted"]["door_text"] == "open"
+    assert found["roles"]["door"]["expected"]["door_text"] == "open"
