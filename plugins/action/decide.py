@@ -104,6 +104,7 @@ class ActionModule(ActionBase):
             "state": own["state"],
             "check_mode": bool(self._task.check_mode),
             "inventory_hostname": task_vars["inventory_hostname"],
+            "playbook_dir": task_vars["playbook_dir"],
         }
         private = tuple("__" + name + "_" for name in os.listdir(ROLES))
         for name, value in task_vars.items():

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import fnmatch
 import glob
+import importlib.util
 import json
 import os
 import re
 import subprocess
+import sys
 import time
 
 STATES = ("LoadState", "ActiveState", "UnitFileState", "ActiveEnterTimestamp")
@@ -109,7 +111,10 @@ def job():
 
 
 def host():
-    """Tell what the host is: os-release as it lies, kernel, architecture, package manager."""
+    """Tell what the host is: os-release as it lies, kernel, architecture, package manager.
+
+    has_dnf: whether this Python has the bindings that the module dnf needs.
+    """
     system = os.uname()
     release = file("/etc/os-release") or file("/usr/lib/os-release") or {"text": ""}
     managers = [name for name, path in MANAGERS if os.path.exists(path)]
@@ -118,6 +123,8 @@ def host():
         "kernel": system.release,
         "architecture": system.machine,
         "pkg_mgr": managers[0] if managers else "unknown",
+        "python": sys.executable,
+        "has_dnf": importlib.util.find_spec("dnf") is not None,
         "systemd": os.path.isdir("/run/systemd/system"),
         "now": time.time(),
     }

@@ -33,7 +33,8 @@ EXAMPLES = """
 RETURN = """
 answers:
   description:
-    - C(host) holds C(os_release), C(kernel), C(architecture), C(pkg_mgr), C(systemd) and C(now), always.
+    - C(host) holds C(os_release), C(kernel), C(architecture), C(pkg_mgr), C(python), C(has_dnf),
+      C(systemd) and C(now), always.
     - C(files) leads from path to C(text) and C(mtime), or null; C(globs) from pattern to paths;
       C(packages) from name to C(version) and C(held); C(units) from name to systemd's states;
       C(commands) from name to C(rc), C(out) and C(err), rc 127 where the program is missing;

@@ -129,6 +129,8 @@ def is_boolean(node: nodes.Node, known: Mapping[str, nodes.Node]) -> bool:
             return all(part is not None and is_boolean(part, known) for part in parts)
         case nodes.Filter():
             return node.name in BOOLEAN_FILTERS
+        case nodes.Getattr(node=nodes.Name(name=name)) if name.endswith("_decision"):
+            return True  # typed in plugins/plugin_utils
         case nodes.Name():
             value = known.get(node.name)
             return node.name in BOOLEAN_NAMES or (value is not None and is_boolean(value, known))
