@@ -9,7 +9,6 @@ import importlib
 import json
 import os
 import pathlib
-import subprocess
 import urllib.parse
 
 import yaml
@@ -17,10 +16,9 @@ from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.gpugen.hosts.plugins.plugin_utils import engine, report
+from ansible_collections.gpugen.hosts.plugins.plugin_utils import control, engine, report
 
 ROLES = pathlib.Path(__file__).parents[2] / "roles"
-LIMIT = 60  # seconds for a command on the control host
 
 
 class ActionModule(ActionBase):
@@ -154,22 +152,8 @@ def _module(role):
 
 def _on_control(questions):
     """Answer questions about the control host, as the user who runs Ansible."""
-    commands = {name: _command(argv) for name, argv in questions.get("commands", {}).items()}
+    commands = {name: control.command(argv) for name, argv in questions.get("commands", {}).items()}
     return {"commands": commands, "files": {path: _file(path) for path in questions.get("files", ())}}
-
-
-def _command(argv):
-    environment = dict(os.environ, LC_ALL="C.UTF-8", LANGUAGE="")
-    try:
-        done = subprocess.run(
-            argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT, env=environment
-        )
-    except OSError as problem:
-        return {"rc": 127, "out": "", "err": str(problem)}
-    except subprocess.TimeoutExpired:
-        return {"rc": 124, "out": "", "err": "no answer within %s s" % LIMIT}
-    out, err = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
-    return {"rc": done.returncode, "out": out, "err": err}
 
 
 def _file(path):

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from support import ROOT
+from support.collection import collections
 from support.lab.cluster.fixtures import GROUP
 from support.lab.cluster.plane import Plane
-from support.lab.turns import WHO, Play
+from support.lab.turns import Play
 
 pytestmark = [pytest.mark.xdist_group(GROUP), pytest.mark.validated_by("kubectl")]
 
@@ -49,7 +50,7 @@ class Cluster:
 
     def ask(self, play: Play, do: str, over: str = "", node: str = NODE) -> Any:
         """Return what a play is told about a node."""
-        return play.ask(do, over, kubectl=self.kubectl, node=node, who=WHO)
+        return play.ask(do, over, kubectl=self.kubectl, node=node)
 
     def lease(self, node: str = NODE) -> Any:
         """Return a node's Lease."""
@@ -165,9 +166,9 @@ def test_the_documented_rights_are_enough_and_needed(cluster: Cluster, missing: 
     user = f"system:serviceaccount:kube-system:{name}"
     kubectl = [*cluster.kubectl, f"--as={user}"]
     steps = ("take", "take", "end")
-    found = [cluster.first.try_to(step, kubectl=kubectl, node=NODE, who=WHO) for step in steps]
-    failed = {(code, err.partition(": ")[0]) for code, _, err in found if code}
-    assert failed == ({(1, f"lease gpugen-{NODE} in kube-system")} if missing else set()), found
+    found = [cluster.first.try_to(step, kubectl=kubectl, node=NODE) for step in steps]
+    failed = {problem.partition(": ")[0] for problem in found if problem}
+    assert failed == ({f"lease gpugen-{NODE} in kube-system"} if missing else set()), found
     page = (ROOT / "docs/hosts/rollout.md").read_text(encoding="utf-8")
     assert "`leases`" in page
     assert all(f"`{verb}`" in page for verb in VERBS)
@@ -209,6 +210,7 @@ class Runs:
             env={
                 **os.environ,
                 "ANSIBLE_ROLES_PATH": str(ROOT / "roles"),
+                "ANSIBLE_COLLECTIONS_PATH": str(collections(self.folder)),
                 "ANSIBLE_HOME": str(self.folder / "home"),
                 "ANSIBLE_NOCOLOR": "1",
             },

@@ -1,4 +1,4 @@
-"""Processes that pass for runs of ansible-playbook, and what the roles' programs tell them."""
+"""Processes that pass for runs of ansible-playbook, and whose turn it is by what they are told."""
 
 from __future__ import annotations
 
@@ -10,51 +10,78 @@ from typing import Any
 
 from support import ROOT
 
-FILES = ROOT / "roles" / "gpu_prerequisites" / "files"
-WHO = [sys.executable, str(FILES / "run.py")]
-RUNNER = """\
-import json, subprocess, sys
-for line in sys.stdin:
-    done = subprocess.run(json.loads(line), capture_output=True, text=True)
-    print(json.dumps([done.returncode, done.stdout, done.stderr]), flush=True)
+SHARED = ROOT / "plugins" / "module_utils"
+RUNNER = f"""\
+import json, os, sys
+sys.path.insert(0, {str(SHARED)!r})
+import turn as turns
+from gpugen.hosts import decisions
+runs, control = decisions.load("turn"), decisions.load("control")
+
+def ask(do, over, file=None, kubectl=(), node=""):
+    def once(ended):
+        if file:
+            store = turns.File(file, do != "look")
+        else:
+            store = runs.Lease(kubectl, node, control.command)
+        return turns.answer(store, do, runs.identify(), ended)
+    return once(over) if file else runs.settled(once, over)
+
+def answer(question):
+    what = question.pop("what")
+    try:
+        named = {{"identify": runs.identify, "is_over": runs.is_over, "ask": ask}}
+        return {{"answer": named[what](**question)}}
+    except (LookupError, runs.LeaseError) as problem:
+        return {{"problem": str(problem)}}
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        if not os.fork():  # as Ansible does, whose workers ask
+            print(json.dumps(answer(json.loads(line))), flush=True)
+            os._exit(0)
+        os.wait()
 """
 
 
 class Play:
     """A process called ansible-playbook that asks whose turn it is."""
 
-    def __init__(self, folder: Path) -> None:
-        program = folder / "ansible-playbook"
+    def __init__(self, folder: Path, name: str = "ansible-playbook") -> None:
+        program = folder / name
         program.write_text(RUNNER, encoding="utf-8")
         self._process = subprocess.Popen(
             [sys.executable, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def run(self, *command: str) -> tuple[int, str, str]:
-        """Run a command as a child of the play."""
+    def say(self, what: str, **question: Any) -> dict[str, Any]:
+        """Return an answer or a problem."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.write(json.dumps({"what": what, **question}) + "\n")
         self._process.stdin.flush()
-        code, out, err = json.loads(self._process.stdout.readline())
-        return code, out, err
+        found: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return found
 
-    def identify(self, *other: str) -> Any:
-        """Return what run.py says."""
-        code, out, err = self.run(*WHO, *other)
-        assert code == 0, err
-        return json.loads(out)
+    def identify(self) -> Any:
+        """Return which run this is."""
+        return self.say("identify")["answer"]
+
+    def knows_over(self, run: Any) -> bool:
+        """Tell whether the play sees that a run has ended."""
+        found: bool = self.say("is_over", run=run)["answer"]
+        return found
 
     def ask(self, do: str, over: str = "", **question: Any) -> Any:
-        """Return what turn.py says."""
-        code, out, err = self.try_to(do, over, **question)
-        assert code == 0, err
-        return json.loads(out)
+        """Return whose turn it is."""
+        found = self.say("ask", do=do, over=over, **question)
+        assert "problem" not in found, found
+        return found["answer"]
 
-    def try_to(self, do: str, over: str = "", **question: Any) -> tuple[int, str, str]:
-        """Run turn.py."""
-        text = json.dumps({"do": do, "over": over, **question})
-        return self.run(sys.executable, str(FILES / "turn.py"), text)
+    def try_to(self, do: str, **question: Any) -> str:
+        """Return the problem, empty where there is none."""
+        found: str = self.say("ask", do=do, over="", **question).get("problem", "")
+        return found
 
     def kill(self) -> None:
         """End the play as kill -9 does."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from support import ROOT
+from support.collection import collections
 from support.commands import gpugen
 from support.lab.nodes import base, machine
 from support.lab.nodes.node import Node
@@ -170,22 +170,13 @@ class Checkout:
         hosts = {f"{node}.{DOMAIN}": dict(own) for node, own in host_variables.items()}
         self._inventory.write_text(yaml.safe_dump({"all": {"vars": common, "hosts": hosts}}))
 
-    def _collections(self) -> Path:
-        """Return a folder in which the checkout is the collection gpugen.hosts."""
-        folder = self.folder / "collections"
-        link = folder / "ansible_collections" / "gpugen" / "hosts"
-        if not link.is_symlink():
-            link.parent.mkdir(parents=True)
-            link.symlink_to(ROOT)
-        return folder
-
     def _environment(self, record: Path) -> dict[str, str]:
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
             "LC_ALL": "C.UTF-8",
             "ANSIBLE_HOME": str(self.folder / "ansible-home"),
-            "ANSIBLE_COLLECTIONS_PATH": str(self._collections()),
+            "ANSIBLE_COLLECTIONS_PATH": str(collections(self.folder)),
             "ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS),
             "ANSIBLE_CALLBACKS_ENABLED": "lab_record",
             "ANSIBLE_NOCOLOR": "1",
