@@ -104,7 +104,7 @@ class ActionModule(ActionBase):
             "inventory_hostname": task_vars["inventory_hostname"],
             "playbook_dir": task_vars["playbook_dir"],
         }
-        private = tuple("__" + name + "_" for name in os.listdir(ROLES))
+        private = tuple("__" + name + "_" for name in own["roles"])
         for name, value in task_vars.items():
             if name.startswith(private):
                 wanted[name] = self._templar.template(value)
