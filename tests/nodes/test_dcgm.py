@@ -16,7 +16,7 @@ from support.lab.nodes.node import Node
 from support.lab.nodes.plays import ALL_AT_ONCE, REBOOT, Checkout, Run, spec
 from support.lab.nodes.room import Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 NAME = "watched"
 ALLOWED = {**ALL_AT_ONCE, **REBOOT}

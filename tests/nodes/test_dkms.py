@@ -22,7 +22,6 @@ from support.lab.nodes.fixtures import missing, unmet
 
 pytestmark = [
     pytest.mark.hosts,
-    pytest.mark.further,
     pytest.mark.slow,
     pytest.mark.xdist_group(__name__),
 ]

@@ -13,7 +13,7 @@ from support.lab.nodes.machine import Machine
 from support.lab.nodes.plays import Checkout, Run, spec
 from support.lab.nodes.room import HERE, PORT, Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 HOST = "needs"
 ROLE = ("--tags", "gpu_prerequisites")

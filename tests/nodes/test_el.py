@@ -270,7 +270,6 @@ def test_an_upgrade_is_not_caught_by_the_former_lock_drv_06(life: Life) -> None:
     assert step.versions[NINE] == wanted(NEW, NEW_TOOLKIT)
 
 
-@pytest.mark.further
 def test_a_branch_change_switches_the_stream_drv_05_drv_22(life: Life) -> None:
     step = life.other_branch
     assert step.run.code == 0, step.run.output
@@ -278,7 +277,6 @@ def test_a_branch_change_switches_the_stream_drv_05_drv_22(life: Life) -> None:
     assert step.versions[TEN] == wanted(OTHER, NEW_TOOLKIT, has_fabric=False)
 
 
-@pytest.mark.further
 def test_a_downgrade_is_one_run_drv_22(life: Life) -> None:
     step = life.downgraded
     assert step.run.code == 0, step.run.output
@@ -286,7 +284,6 @@ def test_a_downgrade_is_one_run_drv_22(life: Life) -> None:
     assert "stream=580-open\n" in life.nodes[NINE].read(STREAM)
 
 
-@pytest.mark.further
 def test_a_version_that_no_repository_has_is_refused_before_any_change_drv_26(life: Life) -> None:
     step = life.not_offered
     assert step.run[NINE].changed == ()
@@ -296,7 +293,6 @@ def test_a_version_that_no_repository_has_is_refused_before_any_change_drv_26(li
     assert step.changes == life.downgraded.changes
 
 
-@pytest.mark.further
 def test_a_lock_of_somebody_else_is_refused_drv_06(life: Life) -> None:
     step = life.rival
     assert step.run[NINE].changed == ()
@@ -305,7 +301,6 @@ def test_a_lock_of_somebody_else_is_refused_drv_06(life: Life) -> None:
     assert f"nvidia-driver-cuda-3:{OLD}-*" in message
 
 
-@pytest.mark.further
 def test_a_kernel_without_headers_is_refused_pre_05(life: Life) -> None:
     step = life.no_headers
     assert step.run[NINE].changed == ()
@@ -314,7 +309,6 @@ def test_a_kernel_without_headers_is_refused_pre_05(life: Life) -> None:
     assert f"kernel-devel-{KERNEL.rpartition('.')[0].replace('14.1', '99.1')}" in message
 
 
-@pytest.mark.further
 def test_after_the_removal_the_host_is_as_it_was_drv_23_ctk_21(life: Life) -> None:
     step = life.removed
     assert step.run.code == 0, step.run.output

@@ -22,7 +22,7 @@ from support.lab.nodes.room import Room
 from support.lab.nodes.standins import FORMER_JSON
 from support.required import missing
 
-pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 ROLE = "nvidia_container_toolkit"
 APT, DNF = "apt", "dnf"

@@ -16,7 +16,7 @@ from support.lab.nodes.machine import Machine
 from support.lab.nodes.plays import ALL_AT_ONCE, REBOOT, SEED, Checkout, Run, spec
 from support.lab.nodes.room import Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 TOLD_APART = ("etc/hostname", "etc/hosts", "etc/machine-id", "etc/systemd/network")
 CALM, KILLED, BROKEN = "calm", "killed", "broken"

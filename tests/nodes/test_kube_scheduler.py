@@ -14,7 +14,7 @@ from support.lab.nodes.plays import Checkout, Run
 from support.lab.nodes.room import Room
 from support.lab.nodes.schedulers import FILE, PATCH, SHORT, Scene, cluster, files, schedulers
 
-pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 
 class Kubeadm(Scene):

@@ -13,7 +13,7 @@ from support.lab.nodes.plays import Checkout, Run
 from support.lab.nodes.room import Room
 from support.lab.nodes.schedulers import ALLOW, K3S_FILE, Scene, cluster, files, schedulers
 
-pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 
 class K3s(Scene):

@@ -22,7 +22,7 @@ from support.lab.nodes.members import AGENTS, CONTEXT, Members
 from support.lab.nodes.plays import ALL_AT_ONCE, REBOOT, Checkout, Run, spec
 from support.lab.nodes.room import Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 NODE, SPARE = "worker", "spare"
 PATH = f"/api/v1/nodes/{NODE}"

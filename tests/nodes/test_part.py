@@ -20,7 +20,7 @@ from support.lab.nodes.plays import ALL_AT_ONCE, REBOOT, Checkout, Run, spec
 from support.lab.nodes.room import Room
 from support.lab.nodes.tuning import PRIVATE, machine
 
-pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 NODE = "part"
 PATH = f"/api/v1/nodes/{NODE}"

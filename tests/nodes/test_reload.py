@@ -16,7 +16,7 @@ from support.lab.nodes.plays import ALL_AT_ONCE, REBOOT, Checkout, Run, spec
 from support.lab.nodes.room import Room
 from support.lab.nodes.standins import text
 
-pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 OLD, NEW, LAST = "580.105.08", "580.142", "580.178.04"
 NAME = "watched"

@@ -1,4 +1,4 @@
-"""A driver is rolled out over six nodes of a real API server, one of which turns out bad.
+"""A driver is rolled out over five nodes of a real API server, one of which turns out bad.
 
 The nodes' kubelets are played by KWOK, pods are placed by a real scheduler and evicted by kubectl;
 what is changed, rebooted and verified are booted hosts.
@@ -23,7 +23,7 @@ from support.lab.nodes.room import Room
 pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 OLD, NEW = "580.105.08", "580.142"
-NODES = tuple(f"gpu{number}" for number in range(1, 7))
+NODES = tuple(f"gpu{number}" for number in range(1, 6))
 FIRST, GOOD, BAD, *BEHIND = NODES
 LAST = BEHIND[-1]
 SPARE = "spare"  # a node without GPUs, which takes the pods

@@ -21,7 +21,7 @@ from support.lab.nodes.plays import ALL_AT_ONCE, REBOOT, Checkout, Run, spec
 from support.lab.nodes.room import Room
 from support.required import missing
 
-pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 ROLE = "nvidia_container_toolkit"
 BINARY = "/usr/bin/nvidia-container-runtime"

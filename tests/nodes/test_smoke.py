@@ -17,7 +17,7 @@ from support.lab.nodes.node import Node
 from support.lab.nodes.plays import ALL_AT_ONCE, Checkout, Run, spec
 from support.lab.nodes.room import Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 ROLE = "nvidia_container_toolkit"
 CELLS = {"1.6": None, "2": "2"}  # containerd of Debian 12, and of a newer suite

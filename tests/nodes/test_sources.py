@@ -21,7 +21,7 @@ from support.lab.nodes.machine import Machine
 from support.lab.nodes.plays import ALL_AT_ONCE, REBOOT, Checkout, Run, spec
 from support.lab.nodes.room import Room
 
-pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 DEBIAN, NINE = "debian", "nine"
 ONLY_THERE = "1.18.2"  # a toolkit that the driver's repository does not have

@@ -12,7 +12,7 @@ from support.lab.nodes.plays import ALL_AT_ONCE, Checkout, Run, spec
 from support.lab.nodes.room import Room
 from support.lab.nodes.tuning import BRIDGE, PRIVATE, machine
 
-pytestmark = [pytest.mark.hosts, pytest.mark.further, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.hosts, pytest.mark.xdist_group(__name__)]
 
 ROLE = "gpu_tuning"
 NODE = "tuned"

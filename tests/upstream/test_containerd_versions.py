@@ -20,7 +20,7 @@ from support.lab.containerds import VERSION_2, VERSION_3, Containerd, lost, runt
 from support.lab.nodes import base
 from support.required import missing
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group(__name__)]  # the matrix is made once
 
 NONE, DEFAULT = "none", "default"  # no main file at all; what containerd prints as its default
 ROOTS = {

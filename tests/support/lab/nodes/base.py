@@ -61,23 +61,34 @@ class UnavailableError(Exception):
 class Kind:
     """What a base tree has beside what all have, and what is taken away at the end.
 
-    files: path below the root -> content.
+    files: path below the root -> content; suite: of Debian.
     """
 
     name: str
     packages: tuple[str, ...]
     files: Mapping[str, str]
     without: tuple[str, ...] = ()
+    suite: str = SUITE
 
     @property
     def digest(self) -> str:
         """Return what tells this tree from those made otherwise."""
         files = {**FILES, **self.files}.items()
-        parts = [SUITE, MIRROR, USER, *COMMON, *self.packages, *SERVICES, *MASKED, *self.without]
+        parts = [
+            self.suite,
+            MIRROR,
+            USER,
+            *COMMON,
+            *self.packages,
+            *SERVICES,
+            *MASKED,
+            *self.without,
+        ]
         return cache.digest([*parts, *(x for pair in files for x in pair)])
 
 
 DEBIAN = Kind("base", ("python3-apt",), {})
+DEBIAN_13 = Kind("base", ("python3-apt",), {}, suite="trixie")
 
 
 def tree(kind: Kind = DEBIAN) -> Path:
@@ -142,7 +153,7 @@ def _make_tree(folder: Path, kind: Kind) -> None:
         *("--quiet", "--mode=root", "--variant=apt", "--format=directory"),
         *("--aptopt=Acquire::Languages none", f"--include={include}"),
         *(f"--customize-hook={hook}" for hook in hooks),
-        *(SUITE, str(folder), MIRROR),
+        *(kind.suite, str(folder), MIRROR),
     )
     for path in kind.without:
         (folder / path).unlink()

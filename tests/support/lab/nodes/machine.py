@@ -11,7 +11,9 @@ from support.lab.nodes.standins import text
 
 TREE = "srv/lab"  # the node's own /sys, as far as roles read it; /sys itself cannot be faked
 A100 = "20B0"
-DEBIAN = "debian-12"
+DEBIAN, DEBIAN_13, UBUNTU = "debian-12", "debian-13", "ubuntu-24.04"
+BY_APT = (DEBIAN, DEBIAN_13, UBUNTU)
+NOBLE = 'ID=ubuntu\nNAME="Ubuntu"\nVERSION_ID="24.04"\nVERSION="24.04 LTS (Noble Numbat)"\n'
 SECURE_BOOT = "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 # The driver's part of /proc lies on a tmpfs, so that a reboot unloads the driver.
 TMPFILES = """\
@@ -43,9 +45,9 @@ PRIVATE = {  # of the roles: where they read the machine
 class Machine:
     """A machine.
 
-    system: debian-12, or one of el.RELEASES. installed: packages that dpkg believes to be there,
-    name -> version. files: path below the root -> content, beside what the rest implies. layer: a
-    tree between the base and the files.
+    system: one of BY_APT or of el.RELEASES; Ubuntu is Debian 12 under another name. installed:
+    packages that dpkg believes to be there, name -> version. files: path below the root ->
+    content, beside what the rest implies. layer: a tree between the base and the files.
     """
 
     system: str = DEBIAN
@@ -72,7 +74,8 @@ def files(own: Machine, base: Path) -> dict[str, str]:
         "etc/systemd/system/lab-kubelet.service": "[Service]\nExecStart=/bin/true\n",
         "etc/systemd/system/multi-user.target.d/lab.conf": "".join(map(WANTED.format, wanted)),
         "usr/local/sbin/modprobe": text("modprobe"),
-        **(_debian() if own.system == DEBIAN else {}),
+        **(_debian() if own.system in BY_APT else {}),
+        **({"etc/os-release": NOBLE} if own.system == UBUNTU else {}),
         **_pci(own),
         **_packages(own, base),
         **_firmware(own),

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +58,15 @@ class HostRun:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a play did. code: of ansible-playbook; 2 where hosts failed, -9 where it was killed."""
+    """What a play did. code: of ansible-playbook; 2 where hosts failed, -9 where it was killed.
+
+    spent: CPU seconds of the control host by task, start-up included under an empty name.
+    """
 
     code: int
     hosts: Mapping[str, HostRun]
     output: str
+    spent: Mapping[str, float] = field(default_factory=dict)
 
     def __getitem__(self, node: str) -> HostRun:
         """Return what happened to a node of the lab."""
@@ -157,7 +162,8 @@ class Checkout:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
             output, _ = process.communicate()
-        return Run(process.returncode, _hosts(record), output)
+        entries = _entries(record)
+        return Run(process.returncode, _hosts(entries), output, _spent(entries))
 
     def _write_inventory(self, host_variables: Mapping[str, Mapping[str, Any]]) -> None:
         options = [f"UserKnownHostsFile={self.room.known_hosts}", "LogLevel=ERROR"]
@@ -185,9 +191,20 @@ class Checkout:
         }
 
 
-def _hosts(record: Path) -> dict[str, HostRun]:
+def _entries(record: Path) -> list[dict[str, Any]]:
     lines = record.read_text(encoding="utf-8").splitlines() if record.exists() else []
-    entries = [json.loads(line) for line in lines]
+    return [json.loads(line) for line in lines]
+
+
+def _spent(entries: list[dict[str, Any]]) -> dict[str, float]:
+    moments = [("", 0.0), *((e["task"], e["seconds"]) for e in entries if e["event"] == "cpu")]
+    spent: Counter[str] = Counter()
+    for (task, before), (_, after) in pairwise(moments):
+        spent[task] += after - before
+    return dict(spent)
+
+
+def _hosts(entries: list[dict[str, Any]]) -> dict[str, HostRun]:
     names = {entry["host"] for entry in entries if entry.get("host")}
     recap: dict[str, Any] = next((e["hosts"] for e in entries if e["event"] == "recap"), {})
     return {

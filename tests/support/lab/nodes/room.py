@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from support.lab.cluster.programs import Program
-from support.lab.nodes import base, cgroups, deb, el, machine, standins
+from support.lab.nodes import base, cgroups, deb, el, machine, standins, ubuntu_standins
 from support.lab.nodes.node import Node, Switch, dress
 from support.lab.nodes.watches import room_for
 
@@ -29,6 +29,8 @@ ip link set {BRIDGE} up
 echo ready
 exec sleep infinity
 """
+OTHERS = "others"  # folder of the repositories of other systems by apt
+OF_ALL = ("linux-headers-", "dkms", "nvidia-container-toolkit", "libnvidia-container")
 DIRECTORIES = {"x86_64": ("amd64", "x86_64"), "aarch64": ("arm64", "sbsa")}
 
 
@@ -48,7 +50,7 @@ class Room:
         self._network.wait_for("network", lambda: "ready" in self._network.output)
         self.key = deb.Key(folder / "gpg")
         self._ssh_keys()
-        self._packages = self._repository()
+        self._packages = self._repository("debian12", standins.packages())
         server = [sys.executable, "-m", "http.server", "--bind", HERE, "--directory"]
         self._server = Program(
             "repository", self.switch.inside([*server, folder / "www", str(PORT)]), folder
@@ -58,6 +60,11 @@ class Room:
     def address(self) -> str:
         """Address of the repositories, as a spec names it."""
         return f"http://{HERE}:{PORT}"
+
+    @property
+    def others(self) -> str:
+        """Address of the repositories of Ubuntu and Debian 13, there once a node of Ubuntu is."""
+        return f"{self.address}/{OTHERS}"
 
     @property
     def ssh_key(self) -> Path:
@@ -102,7 +109,7 @@ class Room:
         address = f"{NET}.{self._count}"
         self._count += 1
         tree = self._bases[own.system]
-        more = {} if own.system == machine.DEBIAN else el.files(own.system, self.address)
+        more = el.files(own.system, self.address) if own.system in el.RELEASES else {}
         dress(folder, name, address, {**self._access(name), **more, **machine.files(own, tree)})
         layers = [tree] if own.layer is None else [own.layer, tree]
         return Node(name, address, self.switch, layers, folder)
@@ -111,9 +118,17 @@ class Room:
         """See that there are a base tree and repositories for a system."""
         if system in self._bases:
             return
-        if not self._bases.keys() & el.RELEASES:
-            el.write_repositories(self.folder / "www", self.key)
-        self._bases[system] = el.tree()
+        if system in el.RELEASES:
+            if not self._bases.keys() & el.RELEASES:
+                el.write_repositories(self.folder / "www", self.key)
+            self._bases[system] = el.tree()
+        elif system == machine.DEBIAN_13:
+            self._bases[system] = base.tree(base.DEBIAN_13)
+        else:
+            self._bases[system] = self._bases[machine.DEBIAN]
+            own = (each for each in standins.packages() if each.name.startswith(OF_ALL))
+            self._repository(f"{OTHERS}/ubuntu2404", (*own, *ubuntu_standins.packages()))
+            (self.folder / "www" / OTHERS / "debian13").symlink_to("../debian12")
 
     def _access(self, name: str) -> dict[str, str]:
         ssh = self.folder / "ssh"
@@ -132,10 +147,10 @@ class Room:
         kind, key, _ = (folder / "host.pub").read_text().split()
         self.known_hosts.write_text(f"{NET}.* {kind} {key}\n")
 
-    def _repository(self) -> Path:
+    def _repository(self, system: str, packages: Iterable[deb.Package]) -> Path:
         architecture, directory = DIRECTORIES[platform.machine()]
-        folder = self.folder / "www" / "debian12" / directory
+        folder = self.folder / "www" / system / directory
         folder.parent.mkdir(parents=True)
-        deb.write_repository(folder, standins.packages(), architecture)
+        deb.write_repository(folder, packages, architecture)
         deb.sign(folder, self.key)
         return folder

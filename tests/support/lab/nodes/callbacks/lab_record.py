@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import threading
 from pathlib import Path
@@ -77,6 +78,10 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         PLAY.append(os.getpgid(0))
         ActionBase._execute_module = _count(ActionBase._execute_module)
 
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+        """Record what the play has cost before the task."""
+        _write(event="cpu", seconds=_spent(), task=task.get_name())
+
     def v2_runner_on_ok(self, result: Any) -> None:
         """Record a task that succeeded."""
         own = _result(result)
@@ -94,6 +99,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         """Record the recap."""
         hosts = {host: stats.summarize(host) for host in stats.processed}
         _write(event="recap", hosts=hosts)
+        _write(event="cpu", seconds=_spent(), task="")
 
     def _task(self, result: Any, status: str) -> None:
         own = _result(result)
@@ -106,6 +112,12 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             status=status,
             message=_message(own),
         )
+
+
+def _spent() -> float:
+    """Return the CPU seconds of the control host so far: the play's own and its workers'."""
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def _message(own: dict[str, Any]) -> str:
