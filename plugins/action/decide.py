@@ -26,7 +26,7 @@ class ActionModule(ActionBase):
 
     _supports_check_mode = True
     TRANSFERS_FILES = False
-    _VALID_ARGS = frozenset(("roles", "state", "refuse", "verify"))
+    _VALID_ARGS = frozenset(("roles", "by_tags", "state", "refuse", "verify"))
 
     def run(self, tmp=None, task_vars=None):
         """Read, decide; fail with all faults at once."""
@@ -34,11 +34,14 @@ class ActionModule(ActionBase):
         _result, own = self.validate_argument_spec(
             argument_spec={
                 "roles": {"type": "list", "elements": "str", "required": True},
+                "by_tags": {"type": "bool", "default": False},
                 "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
                 "refuse": {"type": "bool", "default": True},
                 "verify": {"type": "bool", "default": False},
             }
         )
+        if own["by_tags"]:
+            own["roles"] = _selected(own["roles"], task_vars)
         wanted = self._wanted(own, task_vars)
         roles = {name: _module(name) for name in own["roles"]}
         facts = {}
@@ -52,7 +55,7 @@ class ActionModule(ActionBase):
                 raise AnsibleActionFail(answer.get("msg", "the probe did not answer"), result=answer)
             return answer["answers"]
 
-        decisions, seen = engine.decide(roles, wanted, on_host, _on_control)
+        decisions, seen = engine.decide(roles, wanted, on_host, _on_control) if roles else ({}, {})
         if task_vars.get("gpugen_facts_out"):
             self._write(decisions, seen, wanted, task_vars)
         facts.update({name + "_decision": dict(decision) for name, decision in decisions.items()})
@@ -66,7 +69,9 @@ class ActionModule(ActionBase):
             changed=False,
             ansible_facts=facts,
             interrupts=[text for decision in decisions.values() for text in decision["interrupts"]],
-            due=any(decision["due"] for decision in decisions.values()),
+            due=any(
+                decision["due"] or decision["interrupts"] or decision["reboot_due"] for decision in decisions.values()
+            ),
             reboot_due=any(decision["reboot_due"] for decision in decisions.values()),
         )
         if problems:
@@ -144,6 +149,13 @@ def _typed(options):
         if "options" in option:
             found[name]["options"] = _typed(option["options"])
     return found
+
+
+def _selected(roles, task_vars):
+    """Return the roles that --tags and --skip-tags leave: a role's tag is its name."""
+    run, skip = set(task_vars["ansible_run_tags"]), set(task_vars["ansible_skip_tags"])
+    every = run & {"all", "tagged", "preflight"}
+    return [name for name in roles if (every or name in run) and name not in skip]
 
 
 def _module(role):

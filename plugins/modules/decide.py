@@ -20,6 +20,10 @@ options:
     type: list
     elements: str
     required: true
+  by_tags:
+    description: Leave out roles that C(--tags) and C(--skip-tags) leave out. A role's tag is its name.
+    type: bool
+    default: false
   state:
     description: Whether the roles are to be applied or removed.
     type: str

@@ -74,12 +74,15 @@ def collections(tmp_path: Path) -> Path:
     return tmp_path / "collections"
 
 
-def play(collections: Path, *tasks: dict[str, Any], **variables: Any) -> Told:
+def play(
+    collections: Path, *tasks: dict[str, Any], options: tuple[str, ...] = (), **variables: Any
+) -> Told:
     """Run tasks on this machine; the last one prints the decision as JSON."""
     folder = collections.parent
     out = folder / "shown.json"
     shows = {"content": "{{ ansible_facts.door_decision | to_json }}", "dest": str(out)}
-    every = [*tasks, {"ansible.builtin.copy": shows}]
+    last = {"ansible.builtin.copy": shows, "when": "ansible_facts.door_decision is defined"}
+    every = [{**task, "tags": ["always"]} for task in (*tasks, last)]
     plays = [{"hosts": "localhost", "gather_facts": False, "tasks": every}]
     (folder / "play.yml").write_text(json.dumps(plays))
     (folder / "hosts.yml").write_text(
@@ -87,7 +90,7 @@ def play(collections: Path, *tasks: dict[str, Any], **variables: Any) -> Told:
     )
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"),
+            *(sys.executable, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml", *options),
             *("-e", json.dumps({"ansible_python_interpreter": sys.executable, **variables})),
         ],
         cwd=folder,
@@ -175,3 +178,19 @@ def test_a_host_as_data(collections: Path, tmp_path: Path) -> None:
     assert found["roles"]["door"]["done"] == ["DOR-02: the door is ''"]
     assert found["health"] == {"ok": True, "problems": []}
     assert found["roles"]["door"]["expected"]["door_text"] == "open"
+
+
+@pytest.mark.parametrize(
+    ("options", "is_read"),
+    [
+        (("--tags", "preflight"), True),
+        (("--tags", "door,other"), True),
+        (("--tags", "other"), False),
+        (("--skip-tags", "door"), False),
+        (("--skip-tags", "other"), True),
+    ],
+)
+def test_roles_by_tags(collections: Path, options: tuple[str, ...], is_read: bool) -> None:
+    told = play(collections, decide(by_tags=True), options=options, door_path="/nowhere")
+    assert told.code == 0, told.output
+    assert (told.shown is not None) == is_read
