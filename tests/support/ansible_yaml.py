@@ -1,4 +1,7 @@
-"""YAML as Ansible reads it: what is behind ``!unsafe`` keeps the types that it is written with."""
+"""YAML as Ansible reads it: what is behind ``!unsafe`` keeps the types that it is written with.
+
+By libyaml where PyYAML has it, which is what Ansible does too.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ class Data(str):
     __slots__ = ()
 
 
-class _Loader(yaml.SafeLoader):
+_Safe = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+
+
+class _Loader(_Safe):  # type: ignore[misc, valid-type]
     """YAML 1.1 with Ansible's tag, which means all that is below it."""
 
     depth = 0

@@ -53,7 +53,7 @@ def _all(tree: Rendered) -> Iterator[Mutant]:
 
 def _with(tree: Rendered, path: str, item: Any) -> Rendered:
     files = {**tree.files, path: _text(item)}
-    broken = Rendered(dict(files), tree.kubernetes)
+    broken = tree.with_files(dict(files))
     if item.get("kind") != "ConfigMap":
         return broken
     # A generator's fault: the checksums of the pods fit what they mount.
@@ -64,7 +64,7 @@ def _with(tree: Rendered, path: str, item: Any) -> Rendered:
             changed = copy.deepcopy(pods)
             changed["spec"]["template"]["metadata"]["annotations"][CHECKSUM] = sums[note]
             files[other] = _text(changed)
-    return Rendered(files, tree.kubernetes)
+    return tree.with_files(files)
 
 
 def _text(item: Any) -> bytes:
@@ -416,7 +416,7 @@ def _of_files(tree: Rendered) -> Iterator[Mutant]:
             listed = yaml.safe_load(files[folder])
             listed["resources"].remove(path.rpartition("/")[2])
             files[folder] = HEADER + yaml.safe_dump(listed).encode()
-            yield Mutant(f"loses the object: {path}", Rendered(files, tree.kubernetes))
+            yield Mutant(f"loses the object: {path}", tree.with_files(files))
     for path in [p for p in tree.files if p.endswith("kustomization.yaml")]:
         listed = yaml.safe_load(tree.files[path])
         less = {**listed, "resources": listed["resources"][1:]}

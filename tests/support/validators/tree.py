@@ -31,6 +31,11 @@ class Rendered:
         }
         return cls(files, kubernetes)
 
+    def with_files(self, files: dict[str, bytes]) -> Rendered:
+        """Return a tree of other files; what is the same in both is parsed once."""
+        kept = {p: data for p, data in self._parsed.items() if files.get(p) == self.files[p]}
+        return Rendered(files, self.kubernetes, kept)
+
     def parsed(self, path: str) -> Any:
         """Return a YAML file's data."""
         if path not in self._parsed:
