@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+DECISIONS = ROOT / "plugins" / "plugin_utils"
 PAGE = ROOT / "docs" / "hosts" / "rules.md"
 COUNTS = {
     "GEN": 16,
@@ -31,8 +32,10 @@ SUFFIXES = {".py", ".yml", ".yaml", ".j2", ".rules", ".md"}
 
 @cache
 def ids_of(path: Path) -> frozenset[str]:
-    """Return the ids that a file, or all files of a folder, name."""
-    files = path.rglob("*") if path.is_dir() else [path]
+    """Return the ids that a file, or all files of a folder, name; of a role its decisions too."""
+    files = [*path.rglob("*")] if path.is_dir() else [path]
+    if path.parent == ROOT / "roles":
+        files += [DECISIONS / f"{path.name}.py", *(DECISIONS / path.name).rglob("*")]
     texts = (file.read_text() for file in files if file.is_file() and file.suffix in SUFFIXES)
     return frozenset(found for text in texts for found in ID.findall(text))
 
@@ -75,6 +78,6 @@ def test_a_rule_has_a_test_that_names_it(rule: str) -> None:
 
 def test_no_rule_is_invented() -> None:
     """An id that roles, checks or tests name is a rule of the page."""
-    folders = [ROOT / name for name in ("roles", "tests", "generator")]
+    folders = [ROOT / name for name in ("roles", "plugins", "tests", "generator")]
     named = frozenset().union(*map(ids_of, folders))
     assert sorted(named - set(IDS)) == []

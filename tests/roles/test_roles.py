@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from support import ROOT
 
+import json
 import re
 import subprocess
 import sys
@@ -17,13 +18,15 @@ from typing import Any
 import pytest
 import yaml
 
+from gpugen.hosts.decisions import load
+from support import wanted
 from tools import role_readme
 
 ROLES = sorted((ROOT / "roles").iterdir())
 KEY_READER = ROOT / "roles" / "gpu_prerequisites" / "files" / "openpgp_key.py"
 KEY = ROOT / "tests" / "data" / "keys" / "packages.asc"
 FINGERPRINT = "FC89AF4178C3C8F9C767F9E28D970BAFFD4E85AD"  # as gpg prints it
-LEFT_TO_THE_PLAY = ("disruption", "reboot_due", "kubelet_runs", "is_held")  # answers, not options
+LEFT_TO_THE_PLAY = ("decision", "disruption", "reboot_due", "kubelet_runs", "is_held")  # answers, not options
 CHOSEN = re.compile(
     r'(?:include|import)_tasks: "(\w*)\{\{.*?\}\}(\w*)[.]yml"'
 )  # by what the host has
@@ -82,6 +85,63 @@ def test_every_entry_point_exists_and_every_file_is_used(role: Path) -> None:
         if re.fullmatch(rf"{before}\w+{after}[.]yml", name)
     }
     assert files - entries - included - chosen == set()
+
+
+DECISION = {"faults", "shortfalls", "interrupts", "due", "reboot_due"}
+CASES = [
+    (role, name)
+    for role in wanted.names()
+    for name, own in wanted.examples().items()
+    if wanted.is_in_use(role, own)
+]
+every_example = pytest.mark.parametrize(("role", "example"), CASES)
+
+
+@every_example
+def test_a_host_of_which_nothing_is_known_is_decided_about(role: str, example: str) -> None:
+    """Plans ask for hosts that nobody has read; Ansible carries the answer as JSON."""
+    module, own = load(role), wanted.examples()[example]
+    for state in ("present", "absent"):
+        for check_mode in (False, True):
+            found = module.decide({}, {**own, "state": state, "check_mode": check_mode})
+            assert set(found) >= DECISION
+            assert json.loads(json.dumps(found)) == found
+    assert isinstance(module.questions(own, {}), dict)
+
+
+@every_example
+def test_nothing_is_due_on_a_host_that_is_as_described(role: str, example: str) -> None:
+    """Nor is a second round of questions, which would cost every unchanged host a module run."""
+    module, own = load(role), wanted.examples()[example]
+    seen = module.described(own)
+    found = module.decide(seen, own)
+    quiet = {"faults": [], "shortfalls": [], "interrupts": [], "due": False, "reboot_due": False}
+    assert {name: found[name] for name in DECISION} == quiet
+    first = module.questions(own, {})
+    for kind, asked in module.questions(own, seen).items():
+        assert set(asked) <= set(first.get(kind, ()))
+
+
+@pytest.mark.parametrize("role", wanted.names())
+def test_what_a_task_asks_of_a_decision_is_there(role: str) -> None:
+    """Every key that tasks read; one that stands alone in a condition is a boolean."""
+    own = next(own for name, own in wanted.examples().items() if (role, name) in CASES)
+    found = load(role).decide({}, own)
+    text = text_of(ROOT / "roles" / role)
+    assert set(re.findall(rf"\b{role}_decision[.](\w+)", text)) <= set(found)
+    alone = rf"(?m)^ *(?:when:|-) (?:not )?{role}_decision[.](\w+)$"
+    assert {name: found[name] for name in re.findall(alone, text) if found[name] not in (0, 1)} == {}
+
+
+def test_decisions_need_no_ansible() -> None:
+    """They load from the package, where ansible-core is not a dependency."""
+    code = (
+        "import sys; from gpugen.hosts.decisions import load;"
+        f"[load(name) for name in {wanted.names()!r}];"
+        "sys.exit(any(name.partition('.')[0] == 'ansible' for name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("role", role_readme.roles())

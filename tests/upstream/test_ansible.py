@@ -22,6 +22,7 @@ from gpugen.model.tree import Tree
 from gpugen.render.hosts import group, render_hosts
 from gpugen.workspace import Workspace
 from support import ROOT
+from support.collection import collections
 from support.required import missing
 from support.specs import resolved
 from support.validators.tree import Rendered
@@ -65,7 +66,12 @@ def write(files: dict[str, bytes], folder: Path) -> Path:
 def ansible(program: str, *arguments: str, cwd: Path) -> str:
     """Run one of Ansible's programs; return what it printed."""
     command = [sys.executable, "-m", "ansible", program, *arguments]
-    environment = {**os.environ, "ANSIBLE_HOME": str(cwd.parent / "home"), "NO_COLOR": "1"}
+    environment = {
+        **os.environ,
+        "ANSIBLE_HOME": str(cwd.parent / "home"),
+        "ANSIBLE_COLLECTIONS_PATH": str(collections(cwd.parent)),
+        "NO_COLOR": "1",
+    }
     done = subprocess.run(
         command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
     )
@@ -147,7 +153,11 @@ def test_lint(cluster: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [program, "--profile", "production", "--offline", "--nocolor"],
         cwd=folder,
-        env={**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"},
+        env={
+            **os.environ,
+            "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
+            "ANSIBLE_COLLECTIONS_PATH": str(collections(tmp_path)),
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -17,6 +17,7 @@ from gpugen.assemble import assemble
 from gpugen.model.tree import Tree
 from gpugen.render.hosts import render_hosts
 from support import ansible_yaml
+from support.collection import collections
 from support.specs import MIG_POOL, resolved
 
 ROLES = ("nvidia_mig", "nvidia_dcgm")
@@ -59,7 +60,11 @@ def test_variables_meet_the_argument_specs(folder: Path) -> None:
 @pytest.mark.parametrize("playbook", ["site.yml", "verify.yml", "remove.yml"])
 def test_syntax(folder: Path, playbook: str) -> None:
     command = [sys.executable, "-m", "ansible", "playbook", "--syntax-check", playbook]
-    environment = {**os.environ, "ANSIBLE_HOME": str(folder.parent / "home")}
+    environment = {
+        **os.environ,
+        "ANSIBLE_HOME": str(folder.parent / "home"),
+        "ANSIBLE_COLLECTIONS_PATH": str(collections(folder.parent)),
+    }
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
