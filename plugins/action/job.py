@@ -8,7 +8,7 @@ import time
 
 from ansible.plugins.action import ActionBase
 
-UNIT = pathlib.Path(__file__).parents[1] / "module_utils" / "job_unit.py"
+PROGRAMS = pathlib.Path(__file__).parents[1] / "module_utils"
 LIMIT = 3500  # seconds for all steps; a step waits 20
 
 
@@ -17,13 +17,16 @@ class ActionModule(ActionBase):
 
     _supports_check_mode = False
     TRANSFERS_FILES = False
-    _VALID_ARGS = frozenset(("argv", "step"))
+    _VALID_ARGS = frozenset(("argv", "step", "sha256"))
 
     def run(self, tmp=None, task_vars=None):
         """Begin, wait until the command ended, and fail as it did."""
         result = super().run(tmp, task_vars)
         argv, step = self._task.args.get("argv", []), self._task.args.get("step", "start")
-        own = {"argv": argv, "step": step, "unit": UNIT.read_text("utf-8")}
+        own = {"argv": argv, "step": step, "unit": (PROGRAMS / "job_unit.py").read_text("utf-8")}
+        if "sha256" in self._task.args:
+            guard = (PROGRAMS / "root_only.py").read_text("utf-8")
+            own.update(sha256=self._task.args["sha256"], guard=guard)
         end = time.monotonic() + LIMIT
         while True:
             answer = self._execute_module(module_name="gpugen.hosts.job", module_args=own, task_vars=task_vars)

@@ -130,6 +130,21 @@ def host():
     }
 
 
+def url(address):
+    """Ask for an address without fetching it; status -1 where nothing answers."""
+    import urllib.error
+    import urllib.request
+
+    try:
+        request = urllib.request.Request(address, method="HEAD")
+        with urllib.request.urlopen(request, timeout=30) as found:
+            return {"status": found.status, "msg": "OK"}
+    except urllib.error.HTTPError as problem:
+        return {"status": problem.code, "msg": str(problem)}
+    except (OSError, ValueError) as problem:
+        return {"status": -1, "msg": "Request failed: %s" % problem}
+
+
 def answer(questions):
     """Answer what is asked."""
     answers = {"host": host()}
@@ -144,5 +159,6 @@ def answer(questions):
     commands = questions.get("commands") or {}
     answers["commands"] = {name: run(argv) for name, argv in commands.items()}
     devices = questions.get("users") or {}
+    answers["urls"] = {address: url(address) for address in questions.get("urls") or []}
     answers["users"] = {name: users(patterns) for name, patterns in devices.items()}
     return answers

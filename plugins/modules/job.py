@@ -23,8 +23,15 @@ options:
     type: str
     choices: [start, await, forget]
     default: start
+  sha256:
+    description:
+      - Run the command only if its first word is a file with this checksum in a folder of M(gpugen.hosts.root_only), as checked right before it runs.
+    type: str
   unit:
     description: Text of the program that the unit runs. Set by the action.
+    type: str
+  guard:
+    description: Text of the program that checks a file in front of running it. Set by the action.
     type: str
 """
 
@@ -53,8 +60,18 @@ stderr:
   returned: when it ended
 """
 
+import sys
+
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpugen.hosts.plugins.module_utils import job
+
+
+def command(params):
+    """Return the command, behind the check of its file where one is asked for."""
+    argv = params["argv"]
+    if not params["sha256"]:
+        return argv
+    return [sys.executable, "-c", params["guard"], argv[0], params["sha256"]] + argv[1:]
 
 
 def answer(params):
@@ -62,8 +79,8 @@ def answer(params):
     if params["step"] == "forget":
         return job.forget()
     if params["step"] == "await":
-        return job.finish(params["argv"])
-    return job.start(params["argv"], params["unit"])
+        return job.finish(command(params))
+    return job.start(command(params), params["unit"])
 
 
 def main():
@@ -72,7 +89,9 @@ def main():
         argument_spec={
             "argv": {"type": "list", "elements": "str"},
             "step": {"type": "str", "choices": ["start", "await", "forget"], "default": "start"},
+            "sha256": {"type": "str"},
             "unit": {"type": "str"},
+            "guard": {"type": "str"},
         },
         supports_check_mode=False,
     )

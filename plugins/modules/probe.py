@@ -15,7 +15,7 @@ version_added: 0.1.0
 options:
   questions:
     description:
-      - O(questions) holds lists C(files), C(globs), C(packages) (patterns) and C(units),
+      - O(questions) holds lists C(files), C(globs), C(packages) (patterns), C(units) and C(urls),
         and mappings C(commands) (name to argv) and C(users) (name to patterns of device files).
     type: dict
     default: {}
@@ -38,7 +38,8 @@ answers:
     - C(files) leads from path to C(text) and C(mtime), or null; C(globs) from pattern to paths;
       C(packages) from name to C(version) and C(held); C(units) from name to systemd's states;
       C(commands) from name to C(rc), C(out) and C(err), rc 127 where the program is missing;
-      C(users) from name to a list of C(pid) and C(name).
+      C(users) from name to a list of C(pid) and C(name);
+      C(urls) from address to C(status) and C(msg), of a request that fetches nothing.
     - C(job) holds C(request), C(result) and C(runs) where an earlier run left a command that
       outlived its connection.
   type: dict

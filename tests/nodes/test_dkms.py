@@ -1,24 +1,21 @@
 """Kernel modules that DKMS really builds, with headers and without (PRE-04, DRV-12).
 
-Debian's driver and Debian's kernel: what DKMS says of it is read by the role's own variable.
+Debian's driver and Debian's kernel: what DKMS says of it is read by the role.
 GPUGEN_LAB_MODULES=all builds all five modules; by default the first alone, a third of the work.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from support import ROOT
+from gpugen.hosts.decisions import load
 from support.lab.nodes import base, workshop
 from support.lab.nodes.fixtures import missing, unmet
+from support.wanted import wanted as every
 
 pytestmark = [
     pytest.mark.hosts,
@@ -26,7 +23,6 @@ pytestmark = [
     pytest.mark.xdist_group(__name__),
 ]
 
-VARIABLES = ROOT / "roles" / "nvidia_driver" / "vars" / "main"
 ALL = ("nvidia-uvm", "nvidia-modeset", "nvidia-drm", "nvidia-peermem")
 ONE = f"""
 sed -i -e "/^[A-Z_]*\\[[1-4]\\]=/d" \\
@@ -84,55 +80,32 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     )
 
 
-def is_built(build: Build, status: str, folder: Path) -> bool:
-    """Return what the role thinks of a text of DKMS."""
-    play = [
-        {
-            "hosts": "localhost",
-            "gather_facts": False,
-            "vars": {
-                "nvidia_driver_version": build.version,
-                "__nvidia_driver_kernel": build.kernel,
-                "__nvidia_driver_seen": {"commands": {"dkms": {"out": status}}},
-            },
-            "tasks": [
-                {"ansible.builtin.include_vars": {"file": str(VARIABLES / "state.yml")}},
-                {"ansible.builtin.debug": {"msg": "built={{ __nvidia_driver_is_built | bool }}"}},
-            ],
-        }
-    ]
-    (folder / "play.yml").write_text(json.dumps(play))
-    command = [sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", "-c", "local"]
-    done = subprocess.run(
-        [*command, "play.yml"],
-        cwd=folder,
-        env={**os.environ, "ANSIBLE_HOME": str(folder / "home")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return "built=True" in done.stdout
+def is_built(build: Build, status: str) -> bool:
+    """Return whether the role has nothing to build after a text of DKMS."""
+    own = {"nvidia_driver_version": build.version, "nvidia_driver_expected_gpus": 1}
+    variables = {**every(), **own, "nvidia_driver_packages": ["nvidia-driver"]}
+    seen = load("nvidia_driver").described(variables)
+    said = {"dkms": status, "kernel": build.kernel}
+    seen["commands"] |= {name: {"rc": 0, "out": out, "err": ""} for name, out in said.items()}
+    return not load("nvidia_driver").decide(seen, variables)["dkms_due"]
 
 
-def test_without_headers_the_packages_install_and_nothing_is_built(
-    build: Build, tmp_path: Path
-) -> None:
+def test_without_headers_the_packages_install_and_nothing_is_built(build: Build) -> None:
     """PRE-04, DRV-12: apt is content, and only DKMS tells."""
     assert build.status[0].endswith(": added")
     assert build.modules[0] == ()
-    assert is_built(build, build.status[0], tmp_path) is False
+    assert is_built(build, build.status[0]) is False
 
 
-def test_with_headers_the_modules_are_there(build: Build, tmp_path: Path) -> None:
+def test_with_headers_the_modules_are_there(build: Build) -> None:
     """DRV-12: the modules of this kernel."""
     assert build.status[1].endswith(": installed")
     assert build.kernel in build.status[1]
     assert f"/lib/modules/{build.kernel}/updates/dkms/nvidia-current.ko" in build.modules[1]
-    assert is_built(build, build.status[1], tmp_path) is True
+    assert is_built(build, build.status[1]) is True
 
 
-def test_modules_of_another_kernel_do_not_count(build: Build, tmp_path: Path) -> None:
+def test_modules_of_another_kernel_do_not_count(build: Build) -> None:
     """DRV-12: a kernel that was updated needs modules of its own."""
     other = Build("6.1.0-999-amd64", build.status, build.modules)
-    assert is_built(other, build.status[1], tmp_path) is False
+    assert is_built(other, build.status[1]) is False

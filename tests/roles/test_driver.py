@@ -1,21 +1,16 @@
-"""What the driver's role says about hosts in many states; only templates are run."""
+"""What the driver's role decides about hosts in many states, by values."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import pytest
-import yaml
-from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import init_plugin_loader
-from ansible.template import Templar, trust_as_template
 
-from support import ROOT
+from gpugen.hosts.decisions import load
+from support.wanted import wanted as every
 
-ROLE = ROOT / "roles" / "nvidia_driver"
+DRIVER = load("nvidia_driver")
 KERNEL = "6.8.0-87-generic"
 SECURE_BOOT = (
     "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
@@ -33,6 +28,9 @@ WANTS = {
     "nvidia_driver_expected_gpus": 2,
 }
 DRAINS = {"nvidia_driver_can_drain": True}
+
+
+OFFERED = f" nvidia-open | {NEW}-1 | x\n"
 
 
 def file(text: str) -> dict[str, Any]:
@@ -60,7 +58,7 @@ def module(name: str) -> dict[str, Any]:
     return {"globs": {f"/sys/module/{name}": [f"/sys/module/{name}"]}}
 
 
-def probe(**parts: Mapping[str, Any]) -> dict[str, Any]:
+def probe(**parts: Any) -> dict[str, Any]:
     """Return what the probe finds on a fresh host. parts: merged into each kind of answer."""
     unit = {"LoadState": "loaded", "ActiveState": "active", "UnitFileState": "enabled"}
     outputs = {
@@ -70,6 +68,7 @@ def probe(**parts: Mapping[str, Any]) -> dict[str, Any]:
         "pci": bound("nvidia", "nvidia"),
         "kernel": f"{KERNEL}\n",
         "df": "Avail\n90000\n900\n",
+        "offers": OFFERED,
         **parts.get("out", {}),
     }
     files = {
@@ -79,6 +78,13 @@ def probe(**parts: Mapping[str, Any]) -> dict[str, Any]:
         "/etc/apt/preferences.d/gpugen-nvidia-driver": None,
     }
     return {
+        "host": {
+            "os_release": "ID=ubuntu\n",
+            "kernel": KERNEL,
+            "pkg_mgr": parts.get("manager", "apt"),
+        },
+        "users": parts.get("users", {}),
+        "urls": parts.get("urls", {}),
         "files": {**files, **parts.get("files", {})},
         "globs": {"/boot/init*": ["/boot/initrd.img-1"], **parts.get("globs", {})},
         "packages": dict(parts.get("packages", {})),
@@ -90,7 +96,6 @@ def probe(**parts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-OFFERED = f" nvidia-open | {NEW}-1 | x\n"
 RUNS_OLD = {
     "files": {LOADED: file(OPEN.format(OLD))},
     "packages": at(OLD, "nvidia-open"),
@@ -101,8 +106,11 @@ RUNS_NEW = {
     "packages": at(NEW, "nvidia-open"),
     "out": {"smi": f"{NEW}, Enabled\n{NEW}, Enabled\n"},
 }
-APPS = json.dumps({"users": [{"pid": 7, "name": "python3"}], "commands": {"apps": {"out": "42\n"}}})
-AGENTS = {"users": [{"pid": 7, "name": "nvidia-persiste"}], "commands": {"apps": {"out": ""}}}
+APPS = {
+    "users": {"gpus": [{"pid": 7, "name": "python3"}]},
+    "out": {**RUNS_OLD["out"], "apps": "42\n"},
+}
+AGENTS = {"gpus": [{"pid": 7, "name": "nvidia-persiste"}]}
 METHOD = "nvidia_driver_method"
 KUBELET = {"out": {**RUNS_OLD["out"], "kubelet": "socket"}}
 ARCHIVE = {METHOD: "distro", "nvidia_driver_packages": ["nvidia-headless-580-server-open"]}
@@ -155,8 +163,8 @@ STATES: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "installer-again": ({**UNINSTALLER, "files": OURS}, BY_INSTALLER, []),
     "installer-nameless": ({}, {METHOD: "runfile"}, ["DRV-22: runfile needs the installer's"]),
     "installer-gone": (
-        {},
-        {**BY_INSTALLER, "__nvidia_driver_head": {"status": 404, "msg": "Not Found"}},
+        {"urls": {INSTALLER["url"]: {"status": 404, "msg": "Not Found"}}},
+        BY_INSTALLER,
         ["DRV-26: https://mirror.lab.example/x.run cannot be had: Not Found"],
     ),
     "installer-beside-packages": (
@@ -201,33 +209,33 @@ STATES: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     ),
     "full-and-done": ({**RUNS_NEW, "out": {**RUNS_NEW["out"], "df": "A\n1\n1\n"}}, {}, []),
     "not-offered": (
-        RUNS_OLD,
-        {"__nvidia_driver_madison": {"stdout": " nvidia-open | 580.200-1 | x\n"}},
+        {**RUNS_OLD, "out": {**RUNS_OLD["out"], "offers": " nvidia-open | 580.200-1 | x\n"}},
+        {},
         ["DRV-26: the configured repositories do not offer 580.142 of nvidia-open; they offer"],
     ),
     "not-named-yet": (
-        RUNS_OLD,
-        {"__nvidia_driver_madison": {"stdout": ""}, "gpu_prerequisites_repositories": ["own"]},
+        {**RUNS_OLD, "out": {**RUNS_OLD["out"], "offers": ""}},
+        {"gpu_prerequisites_repositories": [{"name": "own"}]},
         [],
     ),
     "node": ({**RUNS_OLD, **KUBELET}, {}, ["DRV-15: the installed driver is not 580.142"]),
     "node-that-drains": ({**RUNS_OLD, **KUBELET}, DRAINS, []),
     "busy": (
-        RUNS_OLD,
-        {"__nvidia_driver_usage": {"stdout": APPS}},
+        {**RUNS_OLD, **APPS},
+        {},
         ["DRV-13: processes 42 compute on the GPUs, and processes 7 have /dev/nvidia* open"],
     ),
     "busy-waits": (
-        RUNS_OLD,
-        {"__nvidia_driver_usage": {"stdout": APPS}, "nvidia_driver_in_use": "wait"},
+        {**RUNS_OLD, **APPS},
+        {"nvidia_driver_in_use": "wait"},
         [],
     ),
     "busy-node": (
-        {**RUNS_OLD, **KUBELET},
-        {"__nvidia_driver_usage": {"stdout": APPS}, **DRAINS},
+        {**RUNS_OLD, **APPS, "out": {**APPS["out"], "kubelet": "socket"}},
+        DRAINS,
         [],
     ),
-    "agents": (RUNS_OLD, {"__nvidia_driver_usage": {"stdout": json.dumps(AGENTS)}}, []),
+    "agents": ({**RUNS_OLD, "users": AGENTS}, {}, []),
     "image": ({"globs": {"/etc/dgx-release": ["x"]}, **UNINSTALLER}, {METHOD: "none"}, []),
 }
 # state -> why the host must be empty first, and whether it must reboot
@@ -260,7 +268,7 @@ MOK = {**RELOAD, "nvidia_driver_secure_boot": "mok"}
 RELOADS: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
     "asked-for": (INSTALLED, RELOAD, True),
     "by-default": (INSTALLED, {}, False),
-    "check-mode": (INSTALLED, {**RELOAD, "ansible_check_mode": True}, False),
+    "check-mode": (INSTALLED, {**RELOAD, "check_mode": True}, False),
     "as-wanted": (RUNS_NEW, RELOAD, False),
     "not-installed-yet": (RUNS_OLD, RELOAD, False),
     "nothing-loaded": ({**INSTALLED, "files": {}}, RELOAD, False),
@@ -270,7 +278,7 @@ RELOADS: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
         RELOAD,
         False,
     ),
-    "new-kernel": (INSTALLED, {**RELOAD, "gpu_prerequisites_reboot_due": True}, False),
+    "new-kernel": (INSTALLED, {**RELOAD, "__nvidia_driver_awaits_kernel": True}, False),
     "after-a-reboot": (INSTALLED, {**RELOAD, "__nvidia_driver_may_reload": False}, False),
     "key-waits": ({**SECURE, "globs": {KEY: [KEY]}}, MOK, False),
     "key-enrolled": (
@@ -281,7 +289,7 @@ RELOADS: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
     "mig-follows": ({**INSTALLED, **MIG}, RELOAD, True),
     "mig-stays-behind": (
         {**INSTALLED, **MIG},
-        {**RELOAD, "ansible_run_tags": ["nvidia_driver"]},
+        {**RELOAD, "__nvidia_driver_mig_follows": False},
         False,
     ),
     "verified-only": (INSTALLED, {**RELOAD, METHOD: "none"}, False),
@@ -289,100 +297,63 @@ RELOADS: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
 NOTE = "/var/lib/misc/gpugen-nvidia-driver-stopped.json"
 
 
-NOTED = ("loaded", "pinned_names", "missing", "strays")  # by tasks/note.yml
+def wanted(own: dict[str, Any]) -> dict[str, Any]:
+    """Return all variables of a host whose lists of packages are fresh."""
+    return {**every(), **WANTS, "__nvidia_driver_lists_are_fresh": True, **own}
 
 
-class Host:
-    """The role's variables over one host's answers."""
-
-    def __init__(self, state: str, states: Mapping[str, Any] = STATES) -> None:
-        found, own, _ = states[state]
-        self._variables = {
-            **role_variables(),
-            **WANTS,
-            "ansible_check_mode": False,
-            "ansible_run_tags": ["all"],
-            "ansible_skip_tags": [],
-            "ansible_facts": {"pkg_mgr": "apt", "distribution": "Ubuntu", "kernel": KERNEL},
-            "ansible_search_path": [str(ROLE)],
-            "inventory_hostname": state,
-            "role_path": str(ROLE),
-            "__nvidia_driver_madison": {"stdout": OFFERED},
-            "__nvidia_driver_seen": probe(**found),
-            **own,
-        }
-        for name in NOTED:
-            self._variables[f"__nvidia_driver_{name}"] = self.says(f"__nvidia_driver_find_{name}")
-
-    def says(self, expression: str) -> Any:
-        """Return what an expression comes to."""
-        templar = Templar(loader=DataLoader(), variables=self._variables)
-        return templar.template(trust_as_template(f"{{{{ {expression} }}}}"))
-
-    def rules(self, claims: str) -> list[str]:
-        """Return rules and texts of claims that do not hold."""
-        return [f"{claim['rule']}: {claim['fault']}" for claim in self.says(claims)]
-
-
-@cache
-def role_variables() -> dict[str, Any]:
-    """Read the role's defaults and variables as templates, as Ansible does."""
-    init_plugin_loader()
-    loader = DataLoader()
-    files = [ROLE / "defaults" / "main.yml", *sorted((ROLE / "vars" / "main").glob("*.yml"))]
-    found: dict[str, Any] = {}
-    for path in files:
-        found |= loader.load_from_file(str(path), trusted_as_template=True)
-    return found
+def decided(found: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Return the decision about a host, which is data."""
+    decision: dict[str, Any] = DRIVER.decide(probe(**found), wanted(own))
+    assert json.loads(json.dumps(decision)) == decision
+    return decision
 
 
 @pytest.mark.parametrize("state", STATES)
 def test_a_host_is_refused_for_the_right_reason(state: str) -> None:
     """DRV-02, 03, 10, 11, 13, 14, 15, 24, 25, 26 and PRE-03, each with and without its reason."""
-    faults, wanted = Host(state).rules("__nvidia_driver_faults"), STATES[state][2]
-    assert len(faults) == len(wanted), faults
-    for fault, start in zip(faults, wanted, strict=True):
+    found, own, expected = STATES[state]
+    faults = decided(found, own)["faults"]
+    assert len(faults) == len(expected), faults
+    for fault, start in zip(faults, expected, strict=True):
         assert fault.startswith(start), fault
 
 
 @pytest.mark.parametrize("state", WORK)
 def test_what_must_be_empty_first(state: str) -> None:
     """DRV-15, DRV-16."""
-    host = Host(state)
-    found = (host.says("nvidia_driver_disruption"), host.says("nvidia_driver_reboot_due"))
-    assert found == WORK[state]
+    decision = decided(*STATES[state][:2])
+    assert (decision["interrupts"], decision["reboot_due"]) == WORK[state]
 
 
 def test_a_good_driver_passes() -> None:
     """DRV-21."""
-    assert Host("full-and-done").rules("__nvidia_driver_shortfalls") == []
-    told = Host("agents").rules("__nvidia_driver_shortfalls")
+    assert decided(*STATES["full-and-done"][:2])["shortfalls"] == []
+    told = decided(*STATES["agents"][:2])["shortfalls"]
     assert told[0] == "DRV-16: reboot due: driver 580.105.08 is loaded"
 
 
 @pytest.mark.parametrize("state", RELOADS)
 def test_modules_are_reloaded_where_a_boot_would_bring_no_more(state: str) -> None:
     """DRV-17: not by default, and not where nouveau, a kernel or a key asks for a boot."""
-    host = Host(state, RELOADS)
-    assert host.says("__nvidia_driver_reload_due") is RELOADS[state][2]
-    assert host.says("nvidia_driver_reboot_due") is (
-        state not in {"as-wanted", "nothing-loaded", "verified-only"}
-    )
+    found, own, is_due = RELOADS[state]
+    decision = decided(found, own)
+    assert decision["reload_due"] is is_due
+    assert decision["reboot_due"] is (state not in {"as-wanted", "nothing-loaded", "verified-only"})
 
 
 def test_a_failed_reload_leaves_a_reboot_due() -> None:
     """DRV-17: also where nothing is loaded any more."""
-    failed = {"unloaded": ({**INSTALLED, "files": {}}, {"__nvidia_driver_reload_failed": True}, 0)}
-    assert Host("unloaded", failed).says("nvidia_driver_reboot_due") is True
+    own = {"__nvidia_driver_reload_failed": True}
+    assert decided({**INSTALLED, "files": {}}, own)["reboot_due"] is True
 
 
 def test_what_was_stopped_is_started_by_whichever_run_comes_next() -> None:
     """DRV-17, GEN-10: the note of an interrupted run is all that differs from a finished host."""
     noted = {NOTE: file(json.dumps({"units": ["nvidia-dcgm.service"]}))}
     interrupted = {**RUNS_NEW, "files": {**RUNS_NEW["files"], **noted}}
-    states = {"done": (RUNS_NEW, {}, 0), "interrupted": (interrupted, {}, 0)}
-    assert Host("done", states).says("__nvidia_driver_start_due") is False
-    assert Host("interrupted", states).says("__nvidia_driver_start_due") is True
+    assert decided(RUNS_NEW, {})["start_due"] is False
+    assert decided(interrupted, {})["start_due"] is True
 
 
 def test_what_runs_is_noted_beside_what_an_interrupted_run_stopped() -> None:
@@ -390,14 +361,9 @@ def test_what_runs_is_noted_beside_what_an_interrupted_run_stopped() -> None:
     noted = {NOTE: file(json.dumps({"units": ["nvidia-dcgm.service"]}))}
     units = {"nvidia-dcgm.service": {"LoadState": "loaded", "ActiveState": "inactive"}}
     found = {**INSTALLED, "files": {**INSTALLED["files"], **noted}, "units": units}
-    record = Host("x", {"x": (found, {}, 0)}).says("__nvidia_driver_stopped_record")
-    assert record["units"] == ["nvidia-dcgm.service", "nvidia-persistenced.service"]
-
-
-def test_every_note_is_taken_here_too() -> None:
-    tasks = yaml.safe_load((ROLE / "tasks" / "note.yml").read_text(encoding="utf-8"))
-    names = [name for task in tasks for name in task["ansible.builtin.set_fact"]]
-    assert names == [f"__nvidia_driver_{name}" for name in ("seen", *NOTED)]
+    note = decided(found, {})["units"]["note"]
+    expected = ["nvidia-dcgm.service", "nvidia-persistenced.service"]
+    assert json.loads(note["content"])["units"] == expected
 
 
 LEAN = {
@@ -411,7 +377,7 @@ SETS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "complete-of-another": (
         {"packages": at(OLD, "nvidia-open-580")},
         LEAN,
-        LEAN["nvidia_driver_packages"],
+        ["nvidia-open-580", *LEAN["nvidia_driver_packages"]],
     ),
     "without-fabric": (
         {"packages": at(NEW, "nvidia-open-580"), "out": {"switches": "switch"}},
@@ -424,13 +390,14 @@ SETS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("state", SETS)
 def test_a_host_with_the_complete_set_at_its_version_keeps_it(state: str) -> None:
     """DRV-04: a release that installs less takes nothing away, and adds nothing."""
-    host, missing = Host(state, SETS), SETS[state][2]
-    assert sorted(host.says("__nvidia_driver_missing")) == sorted(missing)
-    assert host.says("__nvidia_driver_change_due") is bool(missing)
+    found, own, missing = SETS[state]
+    decision = decided(found, own)
+    assert decision["packages_due"] is bool(missing)
+    told = f"DRV-02: not all of the driver is installed at {NEW}: {', '.join(missing)}"
+    assert (told in decision["shortfalls"]) is bool(missing)
 
 
 @pytest.mark.parametrize("is_lean", [False, True])
 def test_recommended_packages_come_unless_the_release_keeps_them_away(*, is_lean: bool) -> None:
     own = {"gpu_prerequisites_install_recommends": False} if is_lean else {}
-    argv = Host("host", {"host": ({}, own, [])}).says("__nvidia_driver_apt_command")
-    assert ("--no-install-recommends" in argv) is is_lean
+    assert ("--no-install-recommends" in decided({}, own)["packages"]["change"]) is is_lean

@@ -129,7 +129,7 @@ def is_boolean(node: nodes.Node, known: Mapping[str, nodes.Node]) -> bool:
             return all(part is not None and is_boolean(part, known) for part in parts)
         case nodes.Filter():
             return node.name in BOOLEAN_FILTERS
-        case nodes.Getattr(node=nodes.Name(name=name)) if name.endswith("_decision"):
+        case nodes.Getattr() if _is_decided(node):
             return True  # typed in plugins/plugin_utils
         case nodes.Name():
             value = known.get(node.name)
@@ -140,6 +140,13 @@ def is_boolean(node: nodes.Node, known: Mapping[str, nodes.Node]) -> bool:
                 is_boolean(item, known) for item in table.items
             )
     return False
+
+
+def _is_decided(node: nodes.Node) -> bool:
+    """Tell whether a value comes out of a role's decision."""
+    if isinstance(node, nodes.Getattr):
+        return _is_decided(node.node)
+    return isinstance(node, nodes.Name) and node.name.endswith("_decision")
 
 
 def is_number(node: nodes.Node) -> bool:

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gpugen.components.hosts.driver import COMPONENT
-from support import ROOT, required
+from gpugen.hosts.decisions import load
+from support import required
 from support.lab.nodes import deb, standins, ubuntu_standins
 from support.specs import resolved
 
 pytestmark = pytest.mark.validated_by("apt")
 
-ROLE = ROOT / "roles" / "nvidia_driver" / "vars" / "main" / "apt.yml"
+PINNED = load("nvidia_driver.names").APT
 LEAN = "--no-install-recommends"
 DISPLAY = ("xserver", "nvidia-settings", "nvidia-prime", "nvidia-xconfig", "screen-resolution")
 ROAD = ("535.309.01", "550.163.01", "570.195.03", "570.211.01", "575.64.05", "580.178.04")
@@ -71,8 +71,7 @@ class Apt:
         stanzas = [self.stanzas[each] for each in found.items()]
         status = "\n\n".join(f"{each}\nStatus: install ok installed" for each in stanzas)
         (self.folder / "status").write_text(f"{status}\n" if stanzas else "")
-        pinned = " ".join(yaml.safe_load(ROLE.read_text())["__nvidia_driver_apt_names"])
-        pin = f"Package: {pinned}\nPin: version {version}-*\nPin-Priority: 1001\n"
+        pin = f"Package: {' '.join(PINNED)}\nPin: version {version}-*\nPin-Priority: 1001\n"
         (self.folder / "preferences" / "pin").write_text(pin)
         offered = {name for name, own in self.stanzas if own.startswith(f"{version}-")}
         strays = [n for n in driver(found) if not found[n].startswith(f"{version}-")]

@@ -212,9 +212,9 @@ def test_drv_17_modules_are_unloaded_where_it_is_asked_for() -> None:
     users = {
         name for name, text in texts.items() for file in unloading if f"_tasks: {file}" in text
     }
-    assert users == {"removal.yml", "runfile_install.yml", "reload.yml"}
+    assert users == {"absent.yml", "runfile.yml", "reload.yml"}
     (reload,) = (each for each in tasks(role.parent) if "reload.yml" in each.values())
-    assert reload["when"] == "__nvidia_driver_reload_due"
+    assert reload["when"] == "nvidia_driver_decision.reload_due"
 
 
 @every_role
