@@ -43,7 +43,7 @@ class ActionModule(ActionBase):
         if own["by_tags"]:
             own["roles"] = _selected(own["roles"], task_vars)
         wanted = self._wanted(own, task_vars)
-        roles = {name: _module(name) for name in own["roles"]}
+        roles = {name: module_of(name) for name in own["roles"]}
         facts = {}
 
         def on_host(questions):
@@ -55,7 +55,7 @@ class ActionModule(ActionBase):
                 raise AnsibleActionFail(answer.get("msg", "the probe did not answer"), result=answer)
             return answer["answers"]
 
-        decisions, seen = engine.decide(roles, wanted, on_host, _on_control) if roles else ({}, {})
+        decisions, seen = engine.decide(roles, wanted, on_host, on_control) if roles else ({}, {})
         if task_vars.get("gpugen_facts_out"):
             self._write(decisions, seen, wanted, task_vars)
         facts.update({name + "_decision": dict(decision) for name, decision in decisions.items()})
@@ -158,11 +158,11 @@ def _selected(roles, task_vars):
     return [name for name in roles if (every or name in run) and name not in skip]
 
 
-def _module(role):
+def module_of(role):
     return importlib.import_module("ansible_collections.gpugen.hosts.plugins.plugin_utils." + role)
 
 
-def _on_control(questions):
+def on_control(questions):
     """Answer questions about the control host, as the user who runs Ansible."""
     commands = {name: control.command(argv) for name, argv in questions.get("commands", {}).items()}
     return {"commands": commands, "files": {path: _file(path) for path in questions.get("files", ())}}

@@ -51,7 +51,7 @@ exec {kubectl} "$@"
 LATE = """\
 - hosts: gpu
   tasks:
-    - ansible.builtin.import_role: {name: gpu_node, tasks_from: validate}
+    - gpugen.hosts.decide: {roles: [gpu_node]}
     - ansible.builtin.import_role: {name: gpu_node, tasks_from: release}
 """
 

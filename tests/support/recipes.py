@@ -16,7 +16,7 @@ from support.documents import ROOT, named_blocks, section
 from support.specs import changed
 
 PAGE = "CONTRIBUTING.md"
-FOLDERS = ("generator", "keys", "roles", "schemas")
+FOLDERS = ("generator", "keys", "plugins", "roles", "schemas")
 NOT_SOURCES = shutil.ignore_patterns("__pycache__", "*.egg-info")
 
 

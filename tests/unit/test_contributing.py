@@ -93,10 +93,8 @@ def test_a_field_reaches_the_hosts(field: Copy) -> None:
     assert (
         field.rendered("ansible/inventory/group_vars/all.yml")["gpu_node_drain_grace_period"] == 30
     )
-    assert (
-        "--grace-period"
-        in (field.root / "out/minimal/ansible/roles/gpu_node/vars/main/hold.yml").read_text()
-    )
+    program = field.root / "plugins/plugin_utils/gpu_node/asking.py"
+    assert "--grace-period" in program.read_text("utf-8")
     field.put({})
     assert (
         field.rendered("ansible/inventory/group_vars/all.yml")["gpu_node_drain_grace_period"] == -1
