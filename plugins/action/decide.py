@@ -108,6 +108,7 @@ class ActionModule(ActionBase):
             "check_mode": bool(self._task.check_mode),
             "inventory_hostname": task_vars["inventory_hostname"],
             "playbook_dir": task_vars["playbook_dir"],
+            "runs_all": "all" in task_vars["ansible_run_tags"] and not task_vars["ansible_skip_tags"],
         }
         private = tuple("__" + name + "_" for name in own["roles"])
         for name, value in task_vars.items():
