@@ -265,3 +265,26 @@ def test_two_runs_and_one_node(runs: Runs) -> None:
     code, said = runs.play("release", reads=True)
     assert code == 0, said
     assert (runs.holder(), runs.cluster.lease()) == ("", None)
+
+
+def test_a_node_is_labelled_tainted_verified_and_cleaned(runs: Runs) -> None:
+    """KUB-01, KUB-02: a second run changes nothing, and what is removed leaves no trace."""
+    taint = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
+    own = {"gpu_node_taints": [taint], "gpu_node_initial_labels": {"lab.example/flips": "no"}}
+    code, said = runs.play("preflight", "verify", **own)
+    assert code == 2, said
+    assert "KUB-01: labels differ from the spec (gpugen/pool is absent, expected train" in said
+    code, said = runs.play("preflight", "converge", "verify", "converge", **own)
+    assert code == 0, said
+    assert "changed=3 " in said
+    found = runs.cluster.plane.api.get(f"/api/v1/nodes/{NODE}")
+    labels = {"gpugen/pool": "train", "lab.example/flips": "no"}
+    assert labels.items() <= found["metadata"]["labels"].items()
+    assert taint in found["spec"]["taints"]
+    code, said = runs.play("absent", **own)
+    assert code == 0, said
+    found = runs.cluster.plane.api.get(f"/api/v1/nodes/{NODE}")
+    labels, notes = (found["metadata"].get(key, {}) for key in ("labels", "annotations"))
+    assert not {*labels} & {"gpugen/pool", "lab.example/flips"}
+    assert not [key for key in notes if key.startswith("gpugen/")]
+    assert taint not in found["spec"].get("taints", [])
