@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from support import ansible_yaml
+from support.collection import collections
 from support.documents import ROOT, named_blocks, section
 from support.specs import changed
 
@@ -36,10 +37,15 @@ class Copy:
 
     def run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
         """Run a program of this environment in the copy, with the copy's package."""
+        own = {
+            "PYTHONPATH": str(self.root / "generator"),
+            "ANSIBLE_COLLECTIONS_PATH": str(collections(self.root.parent / "ansible", self.root)),
+            "NO_COLOR": "1",
+        }
         return subprocess.run(
             [sys.executable, "-m", *map(str, command)],
             cwd=self.root,
-            env={**os.environ, "PYTHONPATH": str(self.root / "generator"), "NO_COLOR": "1"},
+            env={**os.environ, **own},
             capture_output=True,
             text=True,
             check=False,
