@@ -1,4 +1,4 @@
-"""Finds roles/ and schemas/: below the package in a wheel, beside generator/ in a checkout."""
+"""Finds collection and schemas: below the package in a wheel, beside generator/ in a checkout."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ PACKAGE = Path(__file__).parent
 def _assets() -> Path:
     installed = PACKAGE / "_assets"
     return installed if installed.is_dir() else PACKAGE.parent.parent
+
+
+def collection() -> Path:
+    """Return the folder of the collection: that of galaxy.yml, with other files beside."""
+    return _assets()
 
 
 def roles() -> Path:

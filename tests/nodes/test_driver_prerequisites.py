@@ -26,7 +26,7 @@ REMOVAL = """\
   gather_subset: ["!all", "!min", distribution, kernel, pkg_mgr, python, service_mgr]
   tasks:
     - name: Remove
-      ansible.builtin.import_role: {name: gpu_prerequisites, tasks_from: absent}
+      ansible.builtin.import_role: {name: gpugen.hosts.gpu_prerequisites, tasks_from: absent}
 """
 
 

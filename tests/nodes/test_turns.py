@@ -52,7 +52,7 @@ LATE = """\
 - hosts: gpu
   tasks:
     - gpugen.hosts.decide: {roles: [gpu_node]}
-    - ansible.builtin.import_role: {name: gpu_node, tasks_from: release}
+    - ansible.builtin.import_role: {name: gpugen.hosts.gpu_node, tasks_from: release}
 """
 
 

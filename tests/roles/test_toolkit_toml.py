@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpugen import assets
 
 FILTERS = runpy.run_path(
-    str(assets.roles() / "nvidia_container_toolkit/filter_plugins/toolkit_toml.py")
+    str(assets.plugins() / "filter/toolkit_toml.py")
 )
 GLOB = "/etc/containerd/conf.d/*.toml"
 DROPIN = "/etc/containerd/conf.d/99-nvidia.toml"

@@ -41,5 +41,5 @@ def variables(changes: dict[str, Any] | None = None, group: str = "pool_a100") -
 
 
 def roles_of(tree: Tree) -> list[str]:
-    """List the roles that lie in the tree."""
-    return sorted({path.split("/")[2] for path in tree.below("ansible/roles")})
+    """List the roles in use."""
+    return [str(role) for role in loaded(tree, f"{VARIABLES}/all.yml")["gpugen_roles"]]

@@ -17,7 +17,7 @@ from support.documents import ROOT, named_blocks, section
 from support.specs import changed
 
 PAGE = "CONTRIBUTING.md"
-FOLDERS = ("generator", "keys", "plugins", "roles", "schemas")
+FOLDERS = ("generator", "keys", "meta", "playbooks", "plugins", "roles", "schemas")
 NOT_SOURCES = shutil.ignore_patterns("__pycache__", "*.egg-info")
 
 
@@ -80,6 +80,7 @@ def followed(heading: str, root: Path) -> Copy:
     """Follow the recipe below a heading in a copy of the package."""
     for name in FOLDERS:
         shutil.copytree(ROOT / name, root / name, ignore=NOT_SOURCES)
+    shutil.copy(ROOT / "galaxy.yml", root)
     new = named_blocks(PAGE, heading)
     for path, text in new.items():
         assert not (root / path).exists(), f"{path} is not new"

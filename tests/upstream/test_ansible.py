@@ -14,7 +14,7 @@ import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from gpugen import pipeline
+from gpugen import assets, pipeline
 from gpugen.assemble import assemble
 from gpugen.hosts import ranges
 from gpugen.model.spec import ClusterSpec
@@ -112,10 +112,10 @@ def test_syntax(example: tuple[ClusterSpec, Rendered, Path]) -> None:
 
 def test_variables_meet_the_argument_specs(example: tuple[ClusterSpec, Rendered, Path]) -> None:
     """GEN-06: what is rendered has the types and choices that the roles state."""
-    spec, tree, folder = example
+    spec, tree, _ = example
     contracts = {
         path.parent.parent.name: yaml.safe_load(path.read_text(encoding="utf-8"))
-        for path in folder.glob("roles/*/meta/argument_specs.yml")
+        for path in assets.roles().glob("*/meta/argument_specs.yml")
     }
     worked_out = tree.parsed("ansible/inventory/hosts.yml")["all"].get("vars", {})
     for pool in spec.pools:

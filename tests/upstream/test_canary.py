@@ -23,7 +23,7 @@ from gpugen.assemble import assemble
 from gpugen.catalog import reading, shape
 from gpugen.model.assembly import Expression
 from gpugen.model.finding import is_fatal
-from gpugen.render import hosts, inventory, play_parts, render
+from gpugen.render import hosts, inventory, render
 from gpugen.render.yaml_files import yaml_file
 from gpugen.validate.combined import combined_schema
 from gpugen.workspace import Workspace
@@ -259,7 +259,7 @@ WRITERS: dict[str, list[Patch]] = {
         (inventory, "MOST_AS_YAML", lambda: 0),
         (inventory, "_tagged", lambda: lambda value: value),
     ],
-    "sizes of batches": [(play_parts, "as_data", lambda: list)],
+    "sizes of batches": [(hosts, "as_data", lambda: list)],
 }
 
 
@@ -271,9 +271,7 @@ def planted(folder: Path, patches: list[Patch]) -> Any:
         variables, own = hosts.group_variables, inventory._own
         patch.setattr(hosts, "group_variables", lambda *args: plant(variables(*args)))
         patch.setattr(inventory, "_own", lambda *args: plant({**own(*args), "note": "x"}))
-        stated = hosts.settings_of(spec)
-        sizes = (plant("10%"),)
-        patch.setattr(hosts, "settings_of", lambda _: stated._replace(serial=sizes))
+        spec = spec._replace(rollout=spec.rollout._replace(serial=(plant("10%"),)))
         for module, name, value in patches:
             patch.setattr(module, name, value())
         return render(spec, assemble(spec))

@@ -51,7 +51,7 @@ def test_variables_meet_the_argument_specs(folder: Path) -> None:
         own = {name: value for name, value in stated.items() if name.startswith(f"{role}_")}
         if not own:
             continue
-        contract = yaml.safe_load((folder / f"roles/{role}/meta/argument_specs.yml").read_text())
+        contract = yaml.safe_load((assets.roles() / f"{role}/meta/argument_specs.yml").read_text())
         options = contract["argument_specs"]["main"]["options"]
         assert set(own) <= set(options)
         assert ArgumentSpecValidator(options).validate(own).error_messages == []

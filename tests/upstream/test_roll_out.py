@@ -20,6 +20,8 @@ import pytest
 import yaml
 
 from gpugen import pipeline
+from gpugen.hosts import collection
+from gpugen.render.hosts import COLLECTIONS
 from gpugen.workspace import Workspace
 from support import ROOT
 from support.required import missing
@@ -28,6 +30,7 @@ pytestmark = [pytest.mark.validated_by("ansible-core"), pytest.mark.slow]
 
 CALLBACKS = ROOT / "tests/support/lab/nodes/callbacks"
 CLUSTER = "train"
+COLLECTION = f"{COLLECTIONS}/{collection.NAMESPACE}"
 HOSTS = tuple(f"hgx-0{number}.train.example" for number in range(1, 7))
 FIRST, SECOND, LOST, *BEHIND = HOSTS
 WORD = {"gpugen_allow_disruption": True}
@@ -77,9 +80,9 @@ class Plays:
         self.folder = folder / "ansible"
         self._record = folder / "record.jsonl"
         local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-        own = {"all": {"vars": {**local, "ansible_become": False}}}
+        own = {"all": {"vars": local}}
         (folder / "local.yml").write_text(yaml.safe_dump(own), encoding="utf-8")
-        for role in sorted((self.folder / "roles").iterdir()):
+        for role in sorted((self.folder / COLLECTION / "roles").iterdir()):
             self._note_turns(role)
 
     def _note_turns(self, role: Path) -> None:
@@ -104,7 +107,7 @@ class Plays:
     ) -> Run:
         """Run a playbook."""
         self._record.unlink(missing_ok=True)
-        extra = {"gpugen_serial": [1, 2, 3], **extra}
+        extra = {"gpugen_serial": [1, 2, 3], "ansible_become": False, **extra}
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "ansible", "playbook", playbook),

@@ -13,11 +13,12 @@ from shlex import quote
 from gpugen.changes import inventories
 from gpugen.changes.inventories import Inventory
 from gpugen.changes.limits import FILE, limit, named
+from gpugen.hosts import collection
 from gpugen.model.finding import ROOT, Finding, Pointer, Severity
 from gpugen.model.spec import ClusterSpec, HostLine
 from gpugen.render.inventory import group
 
-_ROLE = re.compile(r"ansible/roles/(?P<role>[a-z_]+)/meta/argument_specs\.yml")
+_ROLE = re.compile(r"\.gpugen-index/role-(?P<role>[a-z_]+)")  # each role in use has an index
 _GO = "-e gpugen_remove=true"
 
 
@@ -26,7 +27,8 @@ def roles(gone: Collection[str], place: str) -> Iterator[Finding]:
 
     gone: paths that are deleted. place: the cluster's folder for messages.
     """
-    names = [match["role"] for path in gone if (match := _ROLE.fullmatch(path))]
+    found = (match["role"] for path in gone if (match := _ROLE.fullmatch(path)))
+    names = [name for name in found if name != collection.OWNER]
     if names:
         yield _warning(
             "role-without-spec",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 
@@ -13,6 +13,7 @@ class Tree:
         self._files: dict[str, bytes] = {}
         self._folders: set[str] = set()
         self._owners: dict[str, str] = {}
+        self.owners: set[str] = set()
 
     def add(self, path: str, content: str | bytes, owner: str = "") -> None:
         """Add one file to the tree; path is relative with forward slashes.
@@ -31,6 +32,11 @@ class Tree:
         self._files[path] = content.encode() if isinstance(content, str) else content
         if owner:
             self._owners[path] = owner
+            self.owners.add(owner)
+
+    def share(self, owners: Iterable[str]) -> None:
+        """Name pools or roles that own parts of shared files, each behind its mark."""
+        self.owners.update(owners)
 
     def _add_folder(self, folder: str) -> None:
         parts = folder.split("/") if folder else []

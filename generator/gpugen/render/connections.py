@@ -23,8 +23,8 @@ NOTHING: Mapping[str, Any] = {  # resets a variable of a wider scope; null count
 
 
 def of_all(ssh: Ssh) -> dict[str, Any]:
-    """Return the variables of hosts whose pool and entry state none; plays have ``become``."""
-    return {n: v for n, v in _stated(ssh).items() if v != NOTHING[n] and n != "ansible_become"}
+    """Return the variables of hosts whose pool and entry state none; plays leave out ``become``."""
+    return {n: v for n, v in _stated(ssh).items() if v != NOTHING[n] or n == "ansible_become"}
 
 
 def of_pool(pool: NodePool, wider: Ssh) -> dict[str, Any]:

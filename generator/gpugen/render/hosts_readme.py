@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from gpugen.hosts import collection
 from gpugen.kube import scheduling
 from gpugen.model.spec import ClusterSpec
-from gpugen.render.role_order import OF_CLUSTER, ROLES, Role
 from gpugen.text import templates
+
+
+class Role(NamedTuple):
+    """A role of the collection."""
+
+    name: str
+    does: str
 
 
 class HostsReadme(NamedTuple):
@@ -35,7 +42,7 @@ def readme(spec: ClusterSpec, roles: Sequence[str]) -> str:
         name=spec.name,
         serial=", then ".join(str(size) for size in spec.rollout.serial),
         context=spec.access.kubeconfig_context if labels_nodes else "",
-        roles=tuple(role for role in ROLES if role.name in roles or role.name not in OF_CLUSTER),
+        roles=tuple(Role(name, collection.does(name)) for name in collection.roles()),
         scheduler=scheduling.name(spec) if configures else "",
         switch=scheduling.SWITCH,
         registration=line.replace("{pool}", "<pool>"),

@@ -41,10 +41,8 @@ def inventory(spec: ClusterSpec, expressions: Mapping[str, Expression] = NOTHING
     children: dict[str, Any] = {
         ALL_HOSTS: {"children": {group(pool): {"hosts": {}} for pool in spec.pools}}
     }
-    if spec.control_plane.hosts:
-        lines = spec.control_plane.hosts
-        own = {line.pattern: _own(line, spec.access.ssh) for line in lines}
-        children[CONTROL_PLANE] = {"hosts": own}
+    own = {line.pattern: _own(line, spec.access.ssh) for line in spec.control_plane.hosts}
+    children[CONTROL_PLANE] = {"hosts": own}  # plays name the group where it is empty, too
     variables = {"vars": dict(expressions)} if expressions else {}
     hosts = {CONTROL_HOST: dict(CONTROL)}
     return {"all": {**variables, "hosts": hosts, "children": children}}

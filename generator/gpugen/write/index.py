@@ -88,10 +88,9 @@ def texts_for(tree: Tree, before: Index) -> dict[str, bytes]:
     The version in them does not change as long as no other file of the cluster changes.
     """
     lines: dict[str, list[str]] = {INDEX: []}
-    owners = {owner for path, _ in tree if (owner := tree.owner_of(path))}
     for path, content in tree:
         own = tree.owner_of(path)
-        for owner, part in ({own: content} if own else shares(content, owners)).items():
+        for owner, part in ({own: content} if own else shares(content, tree.owners)).items():
             lines.setdefault(_home(owner), []).append(f"{sha256(part)} {path}\n")
     is_same = {one for rows in lines.values() for one in rows} == {*_lines(before)}
     version = before.version if is_same and before.version else __version__

@@ -21,6 +21,7 @@ from ansible.plugins.loader import connection_loader, init_plugin_loader
 from ansible.template import Templar, trust_as_template
 from ansible.vars.manager import VariableManager
 
+COLLECTION = Path(__file__).parents[3]
 FACTS = {
     "kernel": "6.8.0-31-generic",
     "architecture": "x86_64",
@@ -49,6 +50,7 @@ class Reader:
     def read(self, *, roles: bool) -> dict[str, Any]:
         """Work out what every host has, and for one host what plays and roles make of it."""
         defaults, values = self._of_roles("defaults"), self._of_roles("vars")
+        values |= self._load(COLLECTION / "playbooks/vars/run.yml")
         plays = self._plays()
         for name, own in self.hosts.items():
             self._evaluate(own, own)
@@ -65,14 +67,15 @@ class Reader:
         return {"hosts": len(self.hosts), "workedOut": self.worked_out, "lines": self.lines}
 
     def _plays(self) -> list[dict[str, Any]]:
-        return [play for path in sorted(self.folder.glob("*.yml")) for play in self._load(path)]
+        files = sorted([*self.folder.glob("*.yml"), *COLLECTION.glob("playbooks/*.yml")])
+        return [play for path in files for play in self._load(path)]
 
     def _load(self, path: Path) -> Any:
         return self.loader.load_from_file(str(path), trusted_as_template=True)
 
     def _of_roles(self, kind: str) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for path in sorted(self.folder.glob(f"roles/*/{kind}/**/*.yml")):
+        for path in sorted(COLLECTION.glob(f"roles/*/{kind}/**/*.yml")):
             found |= self._load(path) or {}
         return found
 
@@ -86,7 +89,7 @@ class Reader:
             self.worked_out += 1
 
     def _render(self, variables: dict[str, Any]) -> None:
-        for path in sorted(self.folder.glob("roles/*/templates/*.j2")):
+        for path in sorted(COLLECTION.glob("roles/*/templates/*.j2")):
             whole = trust_as_template(f"{{{{ lookup('ansible.builtin.template', '{path}') }}}}")
             role = str(path.parents[1])
             own = {"ansible_search_path": [role], "role_path": role}

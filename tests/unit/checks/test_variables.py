@@ -21,15 +21,11 @@ from ansible.vars.reserved import get_reserved_names
 
 from gpugen import assets, pipeline
 from gpugen.assemble import assemble
-from gpugen.checks.variables import roles, why_not_free
+from gpugen.checks.variables import why_not_free
 from gpugen.hosts.names import CONTROL_HOST
 from gpugen.render.hosts import group_variables
-from gpugen.render.other_plays import remove, verify
-from gpugen.render.play_parts import settings_of
-from gpugen.render.playbook import site
 from gpugen.workspace import Workspace
 from support import ROOT
-from support.specs import resolved
 
 ANSIBLE = Path(ansible.__file__).parent
 LEGAL = re.compile(r"[a-z][a-z0-9_]{0,62}\Z")  # the schema's grammar of names
@@ -126,11 +122,9 @@ def read_by(value: Any) -> Iterator[str]:
 
 
 def documents() -> Iterator[Any]:
-    """Yield the plays of a cluster with everything, and every file of the roles."""
-    spec = resolved()
-    for plays in (site, verify, remove):
-        yield plays(settings_of(spec), roles())
-    for path in sorted(assets.roles().rglob("*.yml")):
+    """Yield the files of plays and roles."""
+    plays = assets.collection() / "playbooks"
+    for path in sorted([*plays.rglob("*.yml"), *assets.roles().rglob("*.yml")]):
         if path.parent.name not in {"meta"}:
             yield yaml.load(path.read_text("utf-8"), Loader)
 

@@ -8,9 +8,6 @@ from gpugen import checks
 from gpugen.assemble import assemble
 from gpugen.render.hosts import group_variables
 from gpugen.render.inventory import inventory
-from gpugen.render.other_plays import remove, verify
-from gpugen.render.play_parts import settings_of
-from gpugen.render.playbook import site
 from support.specs import resolved
 
 ROLE = "kube_scheduler"
@@ -37,8 +34,9 @@ def test_a_host_may_be_in_a_pool_and_in_the_control_plane() -> None:
     assert found["gpu"] == {"children": {"pool_a100": {"hosts": {}}}}
 
 
-def test_without_hosts_there_is_no_group() -> None:
-    assert list(children({})) == ["gpu"]
+def test_without_hosts_the_group_is_empty() -> None:
+    """Plays name it, and Ansible warns of a name that no inventory has."""
+    assert children({})["control_plane"] == {"hosts": {}}
     assert "control_plane" not in group_variables(resolved(), assemble(resolved()))
 
 
@@ -49,31 +47,6 @@ def test_variables_of_the_scheduler_reach_its_hosts_alone() -> None:
         file for file, own in files.items() if any(name.startswith(f"{ROLE}_") for name in own)
     }
     assert named == {"control_plane"}
-
-
-def test_the_control_plane_is_checked_before_and_changed_after_the_gpu_hosts() -> None:
-    spec = resolved(BOTH)
-    plays = site(settings_of(spec), assemble(spec).roles)
-    own = "control_plane"
-    assert [play["hosts"] for play in plays] == ["gpu", own, "gpu", own, own]
-    assert (plays[3]["serial"], plays[3]["max_fail_percentage"]) == (1, 0)
-    steps = [
-        [task["ansible.builtin.import_role"]["tasks_from"] for task in play["tasks"]]
-        for play in plays[3:]
-    ]
-    assert steps == [["preflight", "converge"], ["announce"]]
-
-
-def test_it_is_verified_and_given_back() -> None:
-    spec = resolved(BOTH)
-    roles = assemble(spec).roles
-    for plays, step in (
-        (verify(settings_of(spec), roles), "verify"),
-        (remove(settings_of(spec), roles), "absent"),
-    ):
-        (own,) = (play for play in plays if play["hosts"] == "control_plane")
-        task = own["tasks"][-1]["ansible.builtin.import_role"]
-        assert (task["name"], task["tasks_from"]) == (ROLE, step)
 
 
 def test_hosts_of_the_control_plane_are_checked_like_others() -> None:

@@ -5,9 +5,15 @@ from __future__ import annotations
 import ast
 from configparser import ConfigParser
 from itertools import pairwise
+from typing import Any
+
+import pytest
 
 from gpugen import assets
-from support.hosts_half import rendered, roles_of
+from gpugen.hosts import collection
+from gpugen.render.hosts import COLLECTIONS
+from support.ansible_yaml import Data
+from support.hosts_half import loaded, rendered, roles_of, variables
 
 
 def test_expressions_are_literals_of_ours() -> None:
@@ -19,13 +25,46 @@ def test_expressions_are_literals_of_ours() -> None:
                 assert isinstance(stated, ast.Constant), f"{path}: {ast.unparse(node)}"
 
 
-def test_roles_are_copies() -> None:
+def test_the_roles_in_use_are_named() -> None:
+    assert roles_of(rendered()) == [
+        *("gpu_prerequisites", "nvidia_driver", "nvidia_container_toolkit", "gpu_node"),
+    ]
+
+
+def test_the_collection_is_a_copy() -> None:
+    """Of all roles, whatever is in use: byte by byte what the wheel or the checkout has."""
     tree = rendered()
-    for path in tree.below("ansible/roles"):
-        assert tree[path] == (assets.roles() / path.removeprefix("ansible/roles/")).read_bytes()
-    assert {"gpu_node", "gpu_prerequisites", "nvidia_container_toolkit", "nvidia_driver"} <= set(
-        roles_of(tree)
-    )
+    top = f"ansible/{COLLECTIONS}/{collection.NAMESPACE}/"
+    found = {path.removeprefix(top): tree[path] for path in tree.below(top)}
+    assert found == dict(collection.files())
+    for path, content in found.items():
+        assert content == (assets.collection() / path).read_bytes()
+    assert {"galaxy.yml", "meta/runtime.yml", "playbooks/site.yml"} <= found.keys()
+
+
+@pytest.mark.parametrize("stated", [[1, "10%"], [2], ["25%"]])
+def test_batches_are_those_of_the_spec(stated: list[Any]) -> None:
+    """As a variable: in the text of a play they would be part of a template."""
+    tree = rendered({"/rollout": {"serial": stated}})
+    for name in ("site", "remove"):
+        (entry,) = loaded(tree, f"ansible/{name}.yml")
+        assert entry["ansible.builtin.import_playbook"] == f"gpugen.hosts.{name}"
+        assert entry["vars"] == {"gpugen_batches": stated}
+        assert all(isinstance(size, int | Data) for size in entry["vars"]["gpugen_batches"])
+
+
+def test_without_a_context_no_upgrade_is_prepared() -> None:
+    main = {"/components": {"scheduler": {}}, "/controlPlane": {"hosts": ["cp-1.lab.example"]}}
+    (entry,) = loaded(rendered(main), "ansible/before-upgrade.yml")
+    assert entry["ansible.builtin.import_playbook"] == "gpugen.hosts.before_upgrade"
+    for changes in ({}, {**main, "/access": {}}):
+        assert "ansible/before-upgrade.yml" not in rendered(changes)
+
+
+def test_a_spec_without_become_says_so_in_the_inventory() -> None:
+    for stated in (True, False):
+        own = variables({"/access/ssh": {"become": stated}}, "all")
+        assert own["ansible_become"] is stated
 
 
 def test_the_readme_names_what_is_left_to_people() -> None:

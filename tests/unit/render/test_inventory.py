@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
+from gpugen import assets
 from gpugen.render.inventory import MOST_AS_YAML
 from support.ansible_yaml import Data
 from support.hosts_half import VARIABLES, loaded, rendered
@@ -63,9 +65,10 @@ def test_every_string_is_data_but_our_own_expressions(many: bool) -> None:
     }
     inventory = f"ansible/inventory/hosts.{'json' if many else 'yml'}"
     assert len([value for value in found.values() if value == HEADER]) == 4
-    control = f"{inventory}:/all/hosts/gpugen_control"
+    common, control = (f"{inventory}:/all/{part}" for part in ("vars", "hosts/gpugen_control"))
     assert {at: value for at, value in found.items() if type(value) is not Data} == {
-        f"{inventory}:/all/vars/gpu_node_name": "{{ inventory_hostname_short | lower }}",
+        f"{common}/gpu_node_name": "{{ inventory_hostname_short | lower }}",
+        f"{common}/gpu_prerequisites_key_folder": "{{ inventory_dir | dirname }}/files",
         f"{control}/ansible_connection": "local",
         f"{control}/ansible_python_interpreter": "{{ ansible_playbook_python }}",
     }
@@ -101,9 +104,8 @@ def test_many_hosts_carry_no_variable_that_says_what_a_role_takes_anyway() -> No
     hosts = [f"gpu-{number:05}.lab.example" for number in range(MOST_AS_YAML + 1)]
     few, many = (rendered({"/pools/0/hosts": own}) for own in (hosts[1:], hosts))
     defaults: dict[str, Any] = {}
-    for path in few.below("ansible/roles"):
-        if path.endswith("/defaults/main.yml"):
-            defaults |= loaded(few, path)
+    for path in assets.roles().glob("*/defaults/main.yml"):
+        defaults |= yaml.safe_load(path.read_text("utf-8")) or {}
     for tree in (few, many):
         stated = {**loaded(tree, f"{VARIABLES}/all.yml")}
         stated |= loaded(tree, f"{VARIABLES}/pool_a100.yml")

@@ -118,8 +118,8 @@ def deep_in_a_cluster(root: Path) -> str:
 
 
 def beside_files_of_ours(root: Path) -> str:
-    put(root, "ansible/roles/gpu_node/tasks/mine.yml", b"mine\n", listed=False)
-    return "out/lab/ansible/roles/gpu_node/tasks/mine.yml"
+    put(root, "ansible/inventory/group_vars/mine.yml", b"mine\n", listed=False)
+    return "out/lab/ansible/inventory/group_vars/mine.yml"
 
 
 def a_link(root: Path) -> str:

@@ -16,7 +16,6 @@ from typing import Any
 
 import yaml
 
-from support.collection import collections
 from support.commands import gpugen
 from support.lab.nodes import base, machine
 from support.lab.nodes.node import Node
@@ -182,7 +181,6 @@ class Checkout:
             "HOME": str(self.folder),
             "LC_ALL": "C.UTF-8",
             "ANSIBLE_HOME": str(self.folder / "ansible-home"),
-            "ANSIBLE_COLLECTIONS_PATH": str(collections(self.folder)),
             "ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS),
             "ANSIBLE_CALLBACKS_ENABLED": "lab_record",
             "ANSIBLE_NOCOLOR": "1",

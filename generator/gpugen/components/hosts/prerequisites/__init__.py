@@ -9,11 +9,12 @@ from typing import Any
 
 from gpugen.catalog.packages import package_sources
 from gpugen.components import Component
-from gpugen.model.assembly import Contribution
+from gpugen.model.assembly import Contribution, Expression
 from gpugen.model.driver import DriverMethod
 from gpugen.model.spec import ClusterSpec, NodePool
 
 ROLE = "gpu_prerequisites"
+KEY_FOLDER = "gpu_prerequisites_key_folder"  # beside the inventory: plays lie in the collection
 BUILDS_MODULES = (DriverMethod.VENDOR, DriverMethod.DISTRO, DriverMethod.RUNFILE)
 
 
@@ -23,6 +24,7 @@ def contribute(spec: ClusterSpec, _: None) -> Contribution:
         host_variables={
             pool.name: {**_variables(pool), **_recommends(spec, pool)} for pool in spec.pools
         },
+        expressions={KEY_FOLDER: Expression("{{ inventory_dir | dirname }}/files")},
         roles=(ROLE,),
     )
 

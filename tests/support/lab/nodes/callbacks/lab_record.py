@@ -40,7 +40,12 @@ def _count(wrapped: Any) -> Any:
     def execute(self: Any, *arguments: Any, **options: Any) -> Any:
         name = options.get("module_name") or self._task.action
         host = (options.get("task_vars") or {}).get("inventory_hostname", "")
-        _write(event="module", host=host, module=name, task=self._task.get_name())
+        _write(
+            event="module",
+            host=host,
+            module=name,
+            task=self._task.get_name(include_role_fqcn=False),
+        )
         _maybe_kill()
         return wrapped(self, *arguments, **options)
 
@@ -108,7 +113,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         _write(
             event="task",
             host=host.get_name(),
-            task=task.get_name(),
+            task=task.get_name(include_role_fqcn=False),
             status=status,
             message=_message(own),
         )
