@@ -106,7 +106,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "/components": {"scheduler": {}},
     }
     made = written(changes, tmp_path_factory.mktemp("connections"))
-    answer = run(made, "adhoc", "all", "-m", "ansible.builtin.ping")
+    answer = run(made, "adhoc", "all", "-m", "ansible.builtin.ping", "-e", "ansible_become=false")
     assert "gpugen_control | SUCCESS" in answer, answer
     root = ("-m", "ansible.builtin.raw", "-a", "id", "--become")
     run(made, "adhoc", "all", *root, record="su-record")

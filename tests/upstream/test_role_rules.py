@@ -243,11 +243,14 @@ def test_gen_13_and_14_of_the_plays() -> None:
     spec = resolved()
     tree = Tree()
     render_hosts(spec, assemble(spec), tree)
-    plays = ansible_yaml.read(tree["ansible/site.yml"])
+    plays = yaml.safe_load((ROOT / "playbooks/site.yml").read_text("utf-8"))
     subsets = [play["gather_subset"] for play in plays if play["gather_facts"]]
-    wanted = ["!all", "!min", "distribution", "kernel", "pkg_mgr", "python", "service_mgr"]
-    assert subsets == [wanted]
-    assert all("become" in play for play in plays)
+    setup = "ansible.builtin.setup"
+    subsets += [task[setup]["gather_subset"] for p in plays for task in p["tasks"] if setup in task]
+    expected = ["!all", "!min", "distribution", "kernel", "pkg_mgr", "python", "service_mgr"]
+    assert subsets == [expected, expected]
+    variables = ansible_yaml.read(tree["ansible/inventory/group_vars/all.yml"])
+    assert variables["ansible_become"] is True
     settings = tree["ansible/ansible.cfg"].decode()
     for line in ("pipelining = True", "host_key_checking = True", "inject_facts_as_vars = False"):
         assert f"{line}\n" in settings
