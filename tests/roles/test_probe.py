@@ -1,4 +1,4 @@
-"""The program that answers a role's questions about a host."""
+"""What answers questions about a host, on the host."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from support import ROOT
 
 import json
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,13 @@ from typing import Any
 
 import pytest
 
-PROBE = ROOT / "roles" / "gpu_prerequisites" / "files" / "probe.py"
+FOLDER = ROOT / "plugins" / "module_utils"
+PROBE = f"""\
+import json, sys
+sys.path.insert(0, {str(FOLDER)!r})
+import reading
+print(json.dumps(reading.answer(json.loads(sys.argv[1]))))
+"""
 DPKG = """\
 #!/bin/sh
 printf 'ii |nvidia-open|580.142-1\\nhi |libcuda1|580.142-1\\nrc |gone|1\\n'
@@ -33,7 +40,7 @@ printf '\\nLoadState=not-found\\nActiveState=inactive\\nUnitFileState=\\n'
 def ask(questions: dict[str, Any], programs: Path | None = None) -> dict[str, Any]:
     """Ask, on a path of the given programs alone."""
     path = str(programs) if programs else os.environ["PATH"]
-    command = [sys.executable, str(PROBE), json.dumps(questions)]
+    command = [sys.executable, "-c", PROBE, json.dumps(questions)]
     done = subprocess.run(
         command, env={"PATH": path}, capture_output=True, text=True, check=True, timeout=60
     )
@@ -92,15 +99,22 @@ def test_who_has_a_file_open(tmp_path: Path) -> None:
     """DRV-13: by the files that processes have open, whatever runs in them."""
     device = tmp_path / "nvidia0"
     device.touch()
-    questions = {"users": [f"{tmp_path}/nvidia*"]}
-    assert ask(questions)["users"] == []
+    questions = {"users": {"gpus": [f"{tmp_path}/nvidia*"]}}
+    assert ask(questions)["users"] == {"gpus": []}
     with device.open() as held:
         holder = subprocess.Popen(["sleep", "60"], stdin=held)
-        found = ask(questions)["users"]
+        found = ask(questions)["users"]["gpus"]
         holder.kill()
         holder.wait()
     assert {"pid": holder.pid, "name": "sleep"} in found
 
 
-def test_what_is_not_asked_is_not_answered() -> None:
-    assert ask({}) == {}
+def test_what_the_host_is_needs_no_question() -> None:
+    answer = ask({})
+    found = answer.pop("host")
+    assert answer.pop("job", {}) == {}
+    assert all(own == {} for own in answer.values())
+    assert found["kernel"] == platform.release()
+    assert found["python"] == sys.executable
+    assert found["has_dnf"] is False
+    assert "ID=" in found["os_release"]

@@ -1,4 +1,4 @@
-"""The roles as text: names, entry points, READMEs; and the reader of keys.
+"""The roles as text: names, entry points, READMEs.
 
 Rules of the contract: tests/upstream/test_role_rules.py and test_host_rules.py beside this.
 """
@@ -23,10 +23,13 @@ from support import wanted
 from tools import role_readme
 
 ROLES = sorted((ROOT / "roles").iterdir())
-KEY_READER = ROOT / "roles" / "gpu_prerequisites" / "files" / "openpgp_key.py"
-KEY = ROOT / "tests" / "data" / "keys" / "packages.asc"
-FINGERPRINT = "FC89AF4178C3C8F9C767F9E28D970BAFFD4E85AD"  # as gpg prints it
-LEFT_TO_THE_PLAY = ("decision", "disruption", "reboot_due", "kubelet_runs", "is_held")  # answers, not options
+LEFT_TO_THE_PLAY = (
+    "decision",
+    "disruption",
+    "reboot_due",
+    "kubelet_runs",
+    "is_held",
+)  # answers, not options
 CHOSEN = re.compile(
     r'(?:include|import)_tasks: "(\w*)\{\{.*?\}\}(\w*)[.]yml"'
 )  # by what the host has
@@ -130,7 +133,9 @@ def test_what_a_task_asks_of_a_decision_is_there(role: str) -> None:
     text = text_of(ROOT / "roles" / role)
     assert set(re.findall(rf"\b{role}_decision[.](\w+)", text)) <= set(found)
     alone = rf"(?m)^ *(?:when:|-) (?:not )?{role}_decision[.](\w+)$"
-    assert {name: found[name] for name in re.findall(alone, text) if found[name] not in (0, 1)} == {}
+    assert {
+        name: found[name] for name in re.findall(alone, text) if found[name] not in (0, 1)
+    } == {}
 
 
 def test_decisions_need_no_ansible() -> None:
@@ -150,44 +155,3 @@ def test_readme_is_current(role: str) -> None:
     assert path.read_text(encoding="utf-8") == role_readme.page(role), (
         "run tests/tools/role_readme.py"
     )
-
-
-def read_key(path: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(KEY_READER), str(path)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def test_fingerprint_of_an_armored_key() -> None:
-    assert read_key(KEY).stdout.split() == ["asc", FINGERPRINT]
-
-
-def test_fingerprint_of_a_binary_key(tmp_path: Path) -> None:
-    import base64
-
-    lines = KEY.read_text(encoding="utf-8").split("\n\n")[1].splitlines()
-    binary = base64.b64decode("".join(line for line in lines if line[:1] not in ("=", "-")))
-    path = tmp_path / "key.gpg"
-    path.write_bytes(binary)
-    assert read_key(path).stdout.split() == ["gpg", FINGERPRINT]
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda text: "",
-        lambda text: "no key\n",
-        lambda text: text + text,
-        lambda text: text.replace("mDMEawGTRh", "mDMEawGTR"),
-        lambda text: text.split("ZxuM")[0],
-        lambda text: text.split("\n\n")[0] + "\n\n-----END PGP PUBLIC KEY BLOCK-----\n",
-    ],
-    ids=["empty", "text", "two-keys", "bad-base64", "cut", "no-content"],
-)
-def test_what_is_no_single_key_has_no_fingerprint(spoil: Any, tmp_path: Path) -> None:
-    path = tmp_path / "key.asc"
-    path.write_text(spoil(KEY.read_text(encoding="utf-8")), encoding="utf-8")
-    answer = read_key(path)
-    assert answer.returncode == 1
-    assert answer.stdout == ""
-    assert "is no single public key" in answer.stderr
-    assert "Traceback" not in answer.stderr

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import binascii
-import runpy
 from pathlib import Path
 
-from gpugen import assets
 from gpugen.catalog.packages import PackageSource, fetch_command
+from gpugen.hosts import decisions
 from gpugen.model.finding import Finding
 
 ID = "repository-key-file"
@@ -76,8 +75,8 @@ def _unusable(path: Path, root: Path) -> str:
 
 def _fingerprint(content: bytes) -> tuple[str, str]:
     """Return the key's fingerprint as the role computes it, or why the role would refuse it."""
-    reader = runpy.run_path(str(assets.roles() / "gpu_prerequisites/files/openpgp_key.py"))
+    reader = decisions.load("openpgp_key")
     try:
-        return str(reader["fingerprint"](reader["dearmor"](content))), ""
+        return str(reader.fingerprint(reader.dearmor(content))), ""
     except (ValueError, IndexError, StopIteration, binascii.Error) as error:
         return "", f"is not a single public key: {error or 'truncated'}"

@@ -1,19 +1,43 @@
-"""Prints format (asc or gpg) and fingerprint of the one OpenPGP public key in each file.
+# Copyright: the gpugen authors. Apache-2.0.
+"""Reads the one OpenPGP public key of a file: its format and its fingerprint.
 
-Runs on the control host, which needs no gpg for it. A version 4 fingerprint is the SHA-1 of the
-public-key packet behind the octet 0x99 and its length (RFC 4880, section 12.2).
+The control host needs no gpg for it. A version 4 fingerprint is the SHA-1 of the public-key packet
+behind the octet 0x99 and its length (RFC 4880, section 12.2).
 """
+
+from __future__ import annotations
 
 import base64
 import binascii
 import hashlib
-import sys
+from collections.abc import Iterator
+from typing import NamedTuple
 
 PUBLIC_KEY = 6
 ARMOR = b"-----BEGIN PGP PUBLIC KEY BLOCK-----"
 
 
-def dearmor(text):
+class Key(NamedTuple):
+    """A public key. form: asc, which is armored, or gpg, which is binary."""
+
+    form: str
+    fingerprint: str
+
+
+def read(content: bytes) -> Key:
+    """Return the only public key of a file.
+
+    Raises ValueError: there is none, or more than one.
+    """
+    is_armored = ARMOR in content
+    try:
+        found = fingerprint(dearmor(content) if is_armored else content)
+    except (ValueError, IndexError, StopIteration, binascii.Error) as error:
+        raise ValueError(f"is no single public key: {error}") from error
+    return Key("asc" if is_armored else "gpg", found)
+
+
+def dearmor(text: bytes) -> bytes:
     """Return the packets of an armored key."""
     if text.count(ARMOR) != 1:
         raise ValueError("several armored blocks")
@@ -23,13 +47,13 @@ def dearmor(text):
     return base64.b64decode(b"".join(lines[start:end]), validate=True)
 
 
-def old_length(data, at, kind):
+def old_length(data: bytes, at: int, kind: int) -> tuple[int, int]:
     """Return length and start of the body of an old-format packet."""
     size = (1, 2, 4)[kind]
     return int.from_bytes(data[at : at + size], "big"), at + size
 
 
-def new_length(data, at):
+def new_length(data: bytes, at: int) -> tuple[int, int]:
     """Return length and start of the body of a new-format packet."""
     first = data[at]
     if first < 192:
@@ -39,7 +63,7 @@ def new_length(data, at):
     return int.from_bytes(data[at + 1 : at + 5], "big"), at + 5
 
 
-def packets(data):
+def packets(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield tag and body of each packet."""
     at = 0
     while at < len(data):
@@ -56,29 +80,12 @@ def packets(data):
         at = start + length
 
 
-def fingerprint(data):
+def fingerprint(data: bytes) -> str:
     """Return the fingerprint of the only primary key."""
     keys = [body for tag, body in packets(data) if tag == PUBLIC_KEY]
     if len(keys) != 1:
-        raise ValueError("%d keys, expected one" % len(keys))
+        raise ValueError(f"{len(keys)} keys, expected one")
     if keys[0][0] != 4:
-        raise ValueError("a key of version %d, expected 4" % keys[0][0])
+        raise ValueError(f"a key of version {keys[0][0]}, expected 4")
     head = b"\x99" + len(keys[0]).to_bytes(2, "big")
     return hashlib.sha1(head + keys[0], usedforsecurity=False).hexdigest().upper()
-
-
-def main(path):
-    """Print format and fingerprint, or the reason why there is none."""
-    with open(path, "rb") as file:
-        content = file.read()
-    is_armored = ARMOR in content
-    try:
-        key = fingerprint(dearmor(content) if is_armored else content)
-    except (ValueError, IndexError, StopIteration, binascii.Error) as error:
-        sys.exit("%s is no single public key: %s" % (path, error))
-    print("asc" if is_armored else "gpg", key)
-
-
-if __name__ == "__main__":
-    for each in sys.argv[1:]:
-        main(each)
