@@ -44,9 +44,11 @@ def wanted(**stated: Any) -> dict[str, Any]:
         "check_mode": False,
         "inventory_hostname": "node-1",
         "playbook_dir": "/plays",
+        "gpu_node_name": "node-1",  # of each host
     }
     for role in sorted((ROOT / "roles").iterdir()):
-        found |= {name: option.get("default") for name, option in _options(role.name).items()}
+        defaults = {name: option.get("default") for name, option in _options(role.name).items()}
+        found = defaults | found
     return found | stated
 
 
