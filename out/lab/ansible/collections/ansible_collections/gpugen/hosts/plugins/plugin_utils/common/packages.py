@@ -84,6 +84,11 @@ def dnf_removed(results: Sequence[str]) -> list[str]:
     return [name for name in _named(results, "Removed: ") if name not in come]
 
 
+def dnf_gone(results: Iterable[str]) -> list[str]:
+    """Return names of the lines "Removed: ", those that come in another version too."""
+    return list(_named(results, "Removed: "))
+
+
 def _named(results: Iterable[str], word: str) -> dict[str, str]:
     """Return names and versions of "Installed: cuda-nvcc-13-0-13.0.48-1.x86_64"."""
     own = (line.removeprefix(word).rsplit("-", 2) for line in results if line.startswith(word))
