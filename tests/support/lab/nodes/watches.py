@@ -36,7 +36,10 @@ def room_for(nodes: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def limit_for(nodes: int) -> Iterator[None]:
-    """Let root watch as often as so many nodes need at once; the former limit comes back."""
+    """Let root watch as often as so many nodes need at once.
+
+    The former limit comes back at the end, not where the process is killed.
+    """
     former = int(LIMIT.read_text())
     LIMIT.write_text(str(max(former, 2 * nodes * OF_A_NODE)))
     try:
