@@ -25,10 +25,14 @@ JOB, JOB_UNIT = "/var/lib/gpugen/job", "gpugen-job.service"
 JOB_LIMIT = 3000  # seconds to wait for the command of an earlier run
 
 
-def run(argv):
-    """Run a command; rc is 127 where the program is missing, 124 where it took too long."""
+def run(command):
+    """Run a command; rc is 127 where the program is missing, 124 where it took too long.
+
+    command: argv, or a mapping of argv and stdin.
+    """
+    argv, given = (command["argv"], command["stdin"]) if isinstance(command, dict) else (command, "")
     environment = dict(os.environ, LC_ALL="C.UTF-8", LANGUAGE="", TZ="UTC")
-    options = {"stdin": subprocess.DEVNULL, "capture_output": True, "timeout": LIMIT}
+    options = {"input": given.encode(), "capture_output": True, "timeout": LIMIT}
     try:
         done = subprocess.run(argv, check=False, env=environment, **options)
     except OSError as problem:
@@ -157,7 +161,7 @@ def answer(questions):
     names = questions.get("units") or []
     answers["units"] = units(names) if names else {}
     commands = questions.get("commands") or {}
-    answers["commands"] = {name: run(argv) for name, argv in commands.items()}
+    answers["commands"] = {name: run(own) for name, own in commands.items()}
     devices = questions.get("users") or {}
     answers["urls"] = {address: url(address) for address in questions.get("urls") or []}
     answers["users"] = {name: users(patterns) for name, patterns in devices.items()}
