@@ -12,6 +12,7 @@ from gpugen.hosts.decisions import load
 from support.wanted import wanted
 
 dcgm: Any = load("nvidia_dcgm")
+host: Any = load("nvidia_dcgm.host")
 
 NEW, OLD = "4.5.3", "4.5.2"
 CORE, CUDA = "datacenter-gpu-manager-4-core", "datacenter-gpu-manager-4-cuda13"
@@ -37,7 +38,7 @@ def at(version: str, *names: str) -> dict[str, Any]:
 
 
 def unit(**own: str) -> dict[str, dict[str, str]]:
-    return {dcgm.UNIT: {"LoadState": "loaded", "ActiveState": "active", **own}}
+    return {host.UNIT: {"LoadState": "loaded", "ActiveState": "active", **own}}
 
 
 def seen(own: Mapping[str, Any] = HOST, **parts: Any) -> dict[str, Any]:
@@ -93,7 +94,7 @@ SHORTFALLS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         [
             f"DCG-01: {CUDA}, {CORE} are not at {NEW} (nvidia_dcgm_version)",
             "DCG-02: nvidia-dcgm.service is , and the mode is host (nvidia_dcgm_mode)",
-            f"DCG-03: {dcgm.DROPIN} does not order the engine after",
+            f"DCG-03: {host.DROPIN} does not order the engine after",
             "DCG-04: dcgmi finds nothing () GPUs, expected 4 (nvidia_dcgm_expected_gpus)",
         ],
     ),
@@ -106,7 +107,7 @@ SHORTFALLS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         ],
     ),
     "no-unit": (
-        seen(MASKED, units={dcgm.UNIT: {"LoadState": "not-found", "ActiveState": "inactive"}}),
+        seen(MASKED, units={host.UNIT: {"LoadState": "not-found", "ActiveState": "inactive"}}),
         MASKED,
         ["DCG-02: nvidia-dcgm.service is missing, expected masked"],
     ),
@@ -135,14 +136,14 @@ DUE: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
     "none": ({}, NONE, set()),
     "older": (seen(packages=at(OLD, CORE, CUDA)), HOST, {"packages", "host"}),
     "former": (
-        seen(packages={**at(NEW, CORE, CUDA), **at("3.3.9", dcgm.FORMER)}),
+        seen(packages={**at(NEW, CORE, CUDA), **at("3.3.9", host.FORMER)}),
         HOST,
         {"packages", "host"},
     ),
     "was-masked": (seen(units=IS_MASKED), HOST, {"unmask", "start", "host"}),
     "disabled": (seen(units=unit(UnitFileState="disabled")), HOST, {"start", "host"}),
     "settings-of-another-version": (
-        seen(files={dcgm.DROPIN: {"text": "x", "mtime": STARTED - 1}}),
+        seen(files={host.DROPIN: {"text": "x", "mtime": STARTED - 1}}),
         HOST,
         {"dropin", "host", "start"},
     ),
@@ -183,8 +184,8 @@ def test_an_engine_that_is_older_than_its_settings_is_started_again(
 ) -> None:
     """GEN-10: state decides, not what this run wrote; systemd tells whole seconds."""
     good = seen(units=unit(UnitFileState="enabled", ActiveEnterTimestamp=STAMP))
-    text = good["files"][dcgm.DROPIN]["text"]
-    good["files"][dcgm.DROPIN] = {"text": text, "mtime": STARTED + moment}
+    text = good["files"][host.DROPIN]["text"]
+    good["files"][host.DROPIN] = {"text": text, "mtime": STARTED + moment}
     assert dcgm.decide(good, HOST)["start_due"] is is_due
 
 
@@ -218,7 +219,7 @@ def test_a_version_that_nobody_offers() -> None:
 
 
 def test_the_transaction_is_in_the_words_of_the_package_manager() -> None:
-    found = dcgm.decide(seen(packages=at("3.3.9", dcgm.FORMER)), HOST)
+    found = dcgm.decide(seen(packages=at("3.3.9", host.FORMER)), HOST)
     assert found["packages"] == [f"{CUDA}=1:{NEW}-*", f"{CORE}=1:{NEW}-*"]
     assert found["transaction"] == f"{CUDA}, {CORE} {NEW} and remove DCGM 3"
     assert (found["manager"], found["refresh"][0]) == ("apt", "apt-get")
@@ -230,12 +231,12 @@ def test_the_transaction_is_in_the_words_of_the_package_manager() -> None:
 
 def test_what_the_host_had_is_noted() -> None:
     """GEN-12."""
-    found = dcgm.decide(seen(packages=at("3.3.9", dcgm.FORMER), units=IS_MASKED), HOST)
+    found = dcgm.decide(seen(packages=at("3.3.9", host.FORMER), units=IS_MASKED), HOST)
     assert found["record"].endswith("}\n")
     note = json.loads(found["record"])
     assert note == {
         "managedBy": "gpugen",
-        "installed": [dcgm.FORMER],
+        "installed": [host.FORMER],
         "wasEnabled": False,
         "wasMasked": True,
     }
@@ -265,7 +266,7 @@ def test_removal_restores_what_was_there(case: str) -> None:
     """GEN-12."""
     note, units, expected = NOTES[case]
     text = {"text": json.dumps({"managedBy": "gpugen", **note}), "mtime": 1.0}
-    found = dcgm.decide(seen(files={dcgm.RECORD: text}, units=units), {**HOST, **ABSENT})
+    found = dcgm.decide(seen(files={host.RECORD: text}, units=units), {**HOST, **ABSENT})
     assert found["due"]
     assert found["removal_due"]
     assert {name: found[name] for name in expected} == expected
