@@ -179,7 +179,6 @@ def _layout(own: Host, seen: Seen, wanted: Wanted) -> dict[str, Any]:
     kubelet = "the kubelet runs and the play cannot drain the node"
     cannot_drain = own.has_driver and own.kubelet_runs and not wanted["nvidia_mig_can_drain"]
     hooks = ["--hooks-file", own.hooks, "--selected-config", target]
-    former = ["--config-file", places.FILE, "--selected-config", own.former]
     return {
         "layouts_due": places.FILE in own.differing,
         "dropin_due": places.DROPIN in own.differing,
@@ -189,12 +188,7 @@ def _layout(own: Host, seen: Seen, wanted: Wanted) -> dict[str, Any]:
         "is_in_use": bool(own.apps) or cannot_drain,
         "in_use": f"MIG-06: layout {own.config} is due (nvidia_mig_config), but"
         f" {busy if own.apps else kubelet}; end them first",
-        "former": {
-            "layouts": own.layouts,
-            "override": own.override,
-            "apply": ["nvidia-mig-parted", "apply", *former],
-            "is_known": bool(own.former) and own.former in own.layouts,
-        },
+        "former": _former(own),
         "is_stuck": bool(stuck) and not (own.is_young or mode),
         "stuck": f"MIG-06: MIG mode changes, and GPUs {', '.join(stuck)} cannot be reset here"
         " (passed through to a virtual machine). Run nvidia-mig-parted apply --mode-only"
@@ -209,6 +203,17 @@ def _layout(own: Host, seen: Seen, wanted: Wanted) -> dict[str, Any]:
         "cdi_due": answers.unit(seen, places.CDI)["LoadState"] == "loaded",
         "dcgm_due": answers.unit(seen, places.DCGM)["UnitFileState"] == "enabled",
         "agents_due": own.kubelet_runs,
+    }
+
+
+def _former(own: Host) -> dict[str, Any]:
+    """Return what is restored where a layout cannot be applied (GEN-11)."""
+    select = ["--config-file", places.FILE, "--selected-config", own.former]
+    return {
+        "layouts": own.layouts,
+        "override": own.override,
+        "apply": ["nvidia-mig-parted", "apply", *select],
+        "is_known": bool(own.former) and own.former in own.layouts,
     }
 
 
