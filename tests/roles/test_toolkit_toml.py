@@ -1,8 +1,7 @@
-"""The toolkit role's filters: containerd's main file as TOML, read and changed without loss."""
+"""containerd's main file as TOML, read and changed without loss."""
 
 from __future__ import annotations
 
-import runpy
 import tomllib
 from typing import Any
 
@@ -10,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpugen import assets
+from gpugen.hosts.decisions import load
 
-FILTERS = runpy.run_path(
-    str(assets.plugins() / "filter/toolkit_toml.py")
-)
+TEXT: Any = load("nvidia_container_toolkit.toml_text")
 GLOB = "/etc/containerd/conf.d/*.toml"
 DROPIN = "/etc/containerd/conf.d/99-nvidia.toml"
 
@@ -28,7 +25,7 @@ version = 2
 
 
 def root(text: str, *instead: str, add: str = GLOB) -> dict[str, Any]:
-    found: dict[str, Any] = FILTERS["containerd_root"](text, add, [GLOB, DROPIN], list(instead))
+    found: dict[str, Any] = TEXT.root(text, add, [GLOB, DROPIN], list(instead))._asdict()
     return found
 
 
@@ -66,6 +63,13 @@ def test_the_main_file_is_read_and_given_one_import_more(
     assert back["with_ours"] == found["with_ours"]
     assert {"imports": [], **tomllib.loads(back["without_ours"])} == {"imports": [], **before}
     assert root(found["with_ours"], "/n1", "/n2")["without_ours"].count("/n1") == 1
+
+
+def test_a_comma_behind_the_last_import_stays() -> None:
+    """CTK-21: without our import the file is as it was."""
+    added = root(COMMENTED)["with_ours"]
+    assert f"'/etc/containerd/x/a.toml', \"{GLOB}\",\n" in added
+    assert root(added)["without_ours"] == COMMENTED
 
 
 def test_files_beside_ours_stand_in_for_the_glob() -> None:
@@ -124,7 +128,7 @@ imports = ["/etc/containerd/config.toml"]
 
 
 def test_a_setting_that_changes_is_named_without_its_value() -> None:
-    lost = FILTERS["containerd_lost"]
+    lost = TEXT.lost
     nvidia = '[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.nvidia]\nx = 1\n'
     assert lost(DUMP, DUMP.replace('"runc"', '"nvidia"') + nvidia, "nvidia") == []
     assert lost(DUMP, DUMP.replace("warn", "trace"), "nvidia") == ["debug.level"]
@@ -136,7 +140,7 @@ def test_a_setting_that_changes_is_named_without_its_value() -> None:
 
 
 def test_a_runtime_is_found_by_parsing() -> None:
-    runtime = FILTERS["containerd_runtime"]
+    runtime = TEXT.runtime
     assert runtime(DUMP, "runc") == {"options": {"SystemdCgroup": True}}
     commented = '# [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.nvidia]\n'
     assert runtime(DUMP + commented, "nvidia") == {}

@@ -131,6 +131,8 @@ def is_boolean(node: nodes.Node, known: Mapping[str, nodes.Node]) -> bool:
             return node.name in BOOLEAN_FILTERS
         case nodes.Getattr() if _is_decided(node):
             return True  # typed in plugins/plugin_utils
+        case nodes.Getattr(node=nodes.Getattr() as whole):  # a part of a decision
+            return is_boolean(whole, known)
         case nodes.Name():
             value = known.get(node.name)
             return node.name in BOOLEAN_NAMES or (value is not None and is_boolean(value, known))

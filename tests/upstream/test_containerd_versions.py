@@ -1,13 +1,14 @@
 """containerd of six versions x main files x the role's drop-in, checked by containerd itself.
 
-CTK-06 to CTK-13 without a booted node: the role's own tasks read a containerd that lies here, and
-what they would write is given to that containerd. Host contract 4.2, measured again.
+CTK-06 to CTK-13 without a booted node: the probe reads a containerd that lies here, and what the
+role would write is given to that containerd. Host contract 4.2, measured again.
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from gpugen.hosts.decisions import load
 from support.lab import containerds, role_texts
 from support.lab.containerds import VERSION_2, VERSION_3, Containerd, lost, runtimes
 from support.lab.nodes import base
@@ -56,7 +58,6 @@ REFUSED = {  # by the role, before anything is written
     "1.7-list": "CTK-10: {} has imports that are no list of paths",
     "1.7-relative": "CTK-10: {} imports conf.d/*.toml by a relative path; write it absolute",
 }
-NAMES = ("new_root", "dropin_expected", "report", "faults", "root_version", "is_imported")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +89,10 @@ class Cell:
 
     def write(self, texts: Mapping[str, Any]) -> None:
         """Write what the role would write."""
-        if not texts["is_imported"]:
-            self.root.write_text(texts["new_root"])
+        if not texts["containerd"]["is_imported"]:
+            self.root.write_text(texts["texts"]["root"])
         self.dropin.parent.mkdir(exist_ok=True)
-        self.dropin.write_text(texts["dropin_expected"])
+        self.dropin.write_text(texts["texts"]["dropin"])
 
     def after(self) -> dict[str, Any] | None:
         """Return what containerd makes of it now."""
@@ -155,7 +156,7 @@ class Matrix:
         self, names: list[str], extra: Mapping[str, Any], own: Mapping[str, Mapping[str, Any]]
     ) -> dict[str, dict[str, Any]]:
         cells = {name: {**self.cells[name].variables(), **own.get(name, {})} for name in names}
-        return role_texts.render(self.folder, cells, NAMES, extra)
+        return {name: role_texts.decide({**cell, **extra}) for name, cell in cells.items()}
 
 
 @pytest.fixture(scope="module")
@@ -206,8 +207,9 @@ def test_a_daemon_lives_with_it(matrix: Matrix, name: str) -> None:
 @pytest.mark.parametrize("name", GOOD)
 def test_the_drop_in_declares_the_version_of_the_main_file(matrix: Matrix, name: str) -> None:
     """CTK-06, CTK-07, DIST-02."""
-    version = matrix.texts[name]["root_version"]
-    assert f"\nversion = {version}\n" in matrix.texts[name]["dropin_expected"]
+    texts = matrix.texts[name]["texts"]
+    version = tomllib.loads(texts["root"])["version"]
+    assert f"\nversion = {version}\n" in texts["dropin"]
     root = name.split("-")[1]
     assert version == int(root) if root.isdigit() else version in {2, 3, 4}
 
@@ -258,8 +260,8 @@ def test_control_another_version_loses_settings_or_is_refused(matrix: Matrix, na
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_work_is_refused_before_anything_is_written(matrix: Matrix, name: str) -> None:
     """CTK-06, CTK-07, CTK-08, CTK-10."""
-    wanted = REFUSED[name].format(matrix.cells[name].root)
-    assert wanted in matrix.texts[name]["report"]
+    expected = REFUSED[name].format(matrix.cells[name].root)
+    assert expected in "; ".join(matrix.texts[name]["faults"])
 
 
 def test_version_1_is_no_error_of_containerd(matrix: Matrix) -> None:
@@ -273,20 +275,33 @@ def test_version_1_is_no_error_of_containerd(matrix: Matrix) -> None:
     assert done.returncode == 0
 
 
-def test_a_host_without_a_runtime_is_checked_in_words(tmp_path: Path) -> None:
+def test_a_host_without_a_runtime_is_checked_in_words() -> None:
     """CTK-06, GEN-09: preflight and verification say what is missing; nothing breaks on it."""
     nothing = {"__containerd": "no-containerd", "root": "/nowhere/a", "dropin": "/nowhere/b/c"}
-    found = role_texts.render(tmp_path, {"bare": nothing}, ["report", "verdict"])["bare"]
-    assert "CTK-06: no-containerd does not run here; install containerd first" in found["report"]
-    assert "CTK-01: nvidia-container-toolkit, nvidia-container-toolkit-base, " in found["verdict"]
-    assert "CTK-09: the runtime is not in the effective configuration" in found["verdict"]
+    found = role_texts.decide(nothing)
+    verdict = "; ".join(found["shortfalls"])
+    assert "CTK-06: no-containerd does not run here; install containerd first" in found["faults"]
+    assert "CTK-01: nvidia-container-toolkit, nvidia-container-toolkit-base, " in verdict
+    assert "CTK-09: the runtime is not in the effective configuration" in verdict
 
 
-def test_files_of_others_keep_their_order(tmp_path: Path) -> None:
+def test_files_of_others_keep_their_order() -> None:
     """CTK-08: a later import overrides an earlier one, so the bare configuration needs them so."""
     imports = [f"/etc/{name}.toml" for name in ("nine", "one", "eight", "two", "seven", "ten")]
-    root = tmp_path / "config.toml"
-    root.write_text(f"version = 2\nimports = {json.dumps(imports)}\n")
-    cell = {"__containerd": "no-containerd", "root": str(root), "dropin": "/nowhere/b/c"}
-    found = role_texts.render(tmp_path, {"many": cell}, ["root_said"])["many"]
-    assert found["root_said"]["imports"] == imports
+    text: Any = load("nvidia_container_toolkit.toml_text")
+    root = text.root(f"version = 2\nimports = {json.dumps(imports)}\n", "/b/*.toml", ["/b/c"], [])
+    assert root.imports == imports
+
+
+def test_a_host_whose_import_is_a_line_of_its_own_is_read_once(tmp_path: Path) -> None:
+    """CTK-08: what containerd makes of its file without us comes in the same round."""
+    folder = tmp_path / "conf.d"
+    own = {"__containerd": "no-containerd", "root": f"{tmp_path}/config.toml"}
+    own["dropin"] = f"{folder}/99-nvidia.toml"
+    (tmp_path / "config.toml").write_text(f'imports = ["{folder}/*.toml"]\nversion = 3\n')
+    role: Any = load("nvidia_container_toolkit")
+    asked = role.questions(role_texts.wanted(own), {})["commands"]["less_line"]
+    cat = subprocess.run(
+        [*asked[:2], asked[2].partition(" |")[0], *asked[3:]], capture_output=True, check=True
+    )
+    assert cat.stdout == b"version = 3\n"

@@ -1,6 +1,6 @@
 """What the role writes for CRI-O and docker, checked by CRI-O itself and by dockerd.
 
-CTK-12, CTK-14, CTK-15. The files are made by the role's own templates from what these programs say.
+CTK-12, CTK-14, CTK-15. The texts are what the role decides from what these programs say.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from support.lab.nodes import base
-from support.lab.role_texts import render
+from support.lab.role_texts import decide
 from support.required import missing
 
 pytestmark = pytest.mark.lab
@@ -90,11 +90,11 @@ def crio(
             "__crio": [str(program), *flags, str(folder / "crio.conf.d")],
         }
         before[name] = merged(program, folder)
-    texts = render(top, cells, ["crio_expected", "faults", "crio_due"])
-    for name, found in texts.items():
+    for cell in cells.values():
+        found = decide(cell)
         assert found["faults"] == []
-        assert found["crio_due"] is True
-        Path(cells[name]["crio_dropin"]).write_text(found["crio_expected"])
+        assert found["crio"]["due"] is True
+        Path(cell["crio_dropin"]).write_text(found["crio"]["text"])
     return before, {name: merged(program, top / name) for name in CRIO}
 
 
@@ -126,20 +126,20 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]
         if text:
             file.write_text(text)
         cells[name] = {"runtimes": ["docker"], "docker_config": str(file), **own}
-    return render(top, cells, ["docker_new", "docker_is_written"])
+    return {name: decide(cell) for name, cell in cells.items()}
 
 
 @pytest.mark.parametrize("name", DOCKER)
 def test_entries_of_daemon_json_are_kept(docker: dict[str, Any], name: str, tmp_path: Path) -> None:
     """CTK-15: merged deep, sorted, and read by dockerd."""
     text, _, added = DOCKER[name]
-    found = json.loads(docker[name]["docker_new"])
+    found = json.loads(docker[name]["texts"]["daemon"])
     own = json.loads(text or "{}")
     assert found == {**own, **added, "runtimes": {**own.get("runtimes", {}), **NVIDIA}}
     assert list(found) == sorted(found)
-    assert docker[name]["docker_is_written"] is False
+    assert docker[name]["docker"]["is_written"] is False
     file = tmp_path / "daemon.json"
-    file.write_text(docker[name]["docker_new"])
+    file.write_text(docker[name]["texts"]["daemon"])
     done = dockerd_validates(file)
     assert done.returncode == 0, done.stderr
 
@@ -153,23 +153,23 @@ def removed(
     cells = {}
     for name, (text, own, _) in DOCKER.items():
         file, record = top / f"{name}.json", top / f"{name}-record.json"
-        file.write_text(docker[name]["docker_new"])
+        file.write_text(docker[name]["texts"]["daemon"])
         before = {"packages": {}, "folder": True, "root": {}, "root_written": "", "imported": True}
         record.write_text(json.dumps({**before, "docker": {"text": text} if text else {}}))
         common = {"runtimes": ["docker"], "docker_config": str(file), **own}
         cells[name] = {**common, "__record": str(record)}
         cells[f"{name}-forgotten"] = {**common, "__record": str(top / "none")}
-    return render(top, cells, ["former_docker", "docker_goes", "docker_less"])
+    return {name: decide(cell, state="absent") for name, cell in cells.items()}
 
 
 @pytest.mark.parametrize("name", DOCKER)
 def test_removal_leaves_the_entries_of_others(removed: dict[str, Any], name: str) -> None:
     """CTK-21: from what the role wrote back to what its administrator wrote."""
     text = DOCKER[name][0]
-    assert removed[name]["docker_goes"] is (not text)
-    assert not text or removed[name]["former_docker"] == text
+    assert removed[name]["removal"]["is_daemon_leaving"] is (not text)
+    assert not text or removed[name]["texts"]["daemon"] == text
     kept = {key: value for key, value in json.loads(text or "{}").items() if value}
-    left = removed[f"{name}-forgotten"]["docker_less"]
+    left = json.loads(removed[f"{name}-forgotten"]["texts"]["daemon"])
     assert left.items() >= kept.items()
     assert "nvidia" not in json.dumps(left)
 
