@@ -16,8 +16,8 @@ options:
   questions:
     description:
       - O(questions) holds lists C(files), C(globs), C(packages) (patterns), C(units) and C(urls),
-        and mappings C(commands) (name to argv, or to C(argv) and C(stdin)) and C(users) (name to
-        patterns of device files).
+        and mappings C(commands) (name to argv, or to C(argv), C(stdin) and C(limit) in seconds)
+        and C(users) (name to patterns of device files).
     type: dict
     default: {}
 """

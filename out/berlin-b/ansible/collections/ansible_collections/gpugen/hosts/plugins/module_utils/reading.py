@@ -25,22 +25,23 @@ JOB, JOB_UNIT = "/var/lib/gpugen/job", "gpugen-job.service"
 JOB_LIMIT = 3000  # seconds to wait for the command of an earlier run
 
 
-def run(command):
-    """Run a command; rc is 127 where the program is missing, 124 where it took too long.
-
-    command: argv, or a mapping of argv and stdin.
-    """
-    argv, given = (command["argv"], command["stdin"]) if isinstance(command, dict) else (command, "")
+def run(argv, stdin="", limit=LIMIT):
+    """Run a command; rc is 127 where the program is missing, 124 where it took too long."""
     environment = dict(os.environ, LC_ALL="C.UTF-8", LANGUAGE="", TZ="UTC")
-    options = {"input": given.encode(), "capture_output": True, "timeout": LIMIT}
+    options = {"input": stdin.encode(), "capture_output": True, "timeout": limit}
     try:
         done = subprocess.run(argv, check=False, env=environment, **options)
     except OSError as problem:
         return {"rc": 127, "out": "", "err": str(problem)}
     except subprocess.TimeoutExpired:
-        return {"rc": 124, "out": "", "err": "no answer within %s s" % LIMIT}
+        return {"rc": 124, "out": "", "err": "no answer within %s s" % limit}
     out, err = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
     return {"rc": done.returncode, "out": out, "err": err}
+
+
+def command(asked):
+    """Answer one of the commands: an argv, or a mapping of argv, stdin and limit (seconds)."""
+    return run(**asked) if isinstance(asked, dict) else run(asked)
 
 
 def file(path):
@@ -71,7 +72,8 @@ def units(names):
     answer = run(["systemctl", "show", "--property=" + ",".join(STATES), "--"] + names)
     blocks = [block for block in answer["out"].split("\n\n") if block.strip()]
     shown = [dict(line.split("=", 1) for line in block.strip().splitlines()) for block in blocks]
-    return {name: state for name, state in zip(names, shown)}
+    found = dict(zip(names, shown))
+    return {name: found.get(name, {}) for name in names}
 
 
 def opened(pid):
@@ -161,7 +163,7 @@ def answer(questions):
     names = questions.get("units") or []
     answers["units"] = units(names) if names else {}
     commands = questions.get("commands") or {}
-    answers["commands"] = {name: run(own) for name, own in commands.items()}
+    answers["commands"] = {name: command(asked) for name, asked in commands.items()}
     devices = questions.get("users") or {}
     answers["urls"] = {address: url(address) for address in questions.get("urls") or []}
     answers["users"] = {name: users(patterns) for name, patterns in devices.items()}

@@ -46,9 +46,12 @@ class ActionModule(ActionBase):
         roles = {name: module_of(name) for name in own["roles"]}
         facts = {}
 
+        # A question may hold what a file says, such as logins of registries.
+        unlogged = dict(task_vars, ansible_no_target_syslog=True)
+
         def on_host(questions):
             answer = self._execute_module(
-                module_name="gpugen.hosts.probe", module_args={"questions": questions}, task_vars=task_vars
+                module_name="gpugen.hosts.probe", module_args={"questions": questions}, task_vars=unlogged
             )
             facts.update(answer.get("ansible_facts", {}))
             if "answers" not in answer:
@@ -106,6 +109,7 @@ class ActionModule(ActionBase):
         wanted = {
             "state": own["state"],
             "check_mode": bool(self._task.check_mode),
+            "no_log": bool(self._task.no_log),
             "inventory_hostname": task_vars["inventory_hostname"],
             "playbook_dir": task_vars["playbook_dir"],
             "runs_all": "all" in task_vars["ansible_run_tags"] and not task_vars["ansible_skip_tags"],

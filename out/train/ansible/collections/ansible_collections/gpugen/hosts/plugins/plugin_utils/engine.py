@@ -9,8 +9,9 @@ control host answers. It is called again until nothing is left unanswered.
 ``decide(seen, wanted)``: what the role has to do; see ``Decision``.
 
 ``wanted`` holds the variables of all roles by name, with defaults, and ``state`` (present, absent),
-``check_mode``, ``inventory_hostname``, ``playbook_dir``, ``runs_all`` (no --tags, no --skip-tags).
-``seen`` holds the answers; what was not asked is absent.
+``check_mode``, ``inventory_hostname``, ``playbook_dir``, ``runs_all`` (no --tags, no --skip-tags),
+and ``no_log``: whether the task's result is hidden; only then may a decision hold secrets of the
+host. ``seen`` holds the answers; what was not asked is absent.
 """
 
 from __future__ import annotations
