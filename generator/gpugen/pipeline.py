@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gpugen.load import Document, load
 from gpugen.model import NOTHING
 from gpugen.model.finding import Finding
+from gpugen.model.half import HostHalf
 from gpugen.model.spec import ClusterSpec
 from gpugen.model.tree import Tree
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 class Outcome(NamedTuple):
     """What the stages made of one spec file. spec: None where something is wrong with its shape.
 
-    readings: what the spec may mean then, else itself alone.
+    readings: what the spec may mean then, else itself alone. half: of the repository.
     """
 
     path: Path
@@ -28,6 +29,7 @@ class Outcome(NamedTuple):
     findings: list[Finding]
     keys: Mapping[str, bytes] = NOTHING  # repository keys by their path
     readings: Sequence[ClusterSpec] = ()
+    half: HostHalf = HostHalf()
 
 
 def run(path: Path, workspace: Workspace) -> Outcome:
@@ -46,7 +48,8 @@ def run(path: Path, workspace: Workspace) -> Outcome:
     keys, found = workspace.keys(path, specs)
     found += run_all(specs)
     findings += unknown + [f for f in found if not readings.covers(f.at)]
-    return Outcome(path, document, None if readings.doubts else specs[0], findings, keys, specs)
+    spec = None if readings.doubts else specs[0]
+    return Outcome(path, document, spec, findings, keys, specs, workspace.host_half())
 
 
 def build(outcome: Outcome) -> Tree:
@@ -55,9 +58,19 @@ def build(outcome: Outcome) -> Tree:
     from gpugen.render import render
 
     assert outcome.spec is not None
-    tree = render(outcome.spec, assemble(outcome.spec))
+    tree = render(outcome.spec, assemble(outcome.spec), outcome.half)
     for path, key in outcome.keys.items():
         tree.add(f"ansible/files/{path}", key)
+    return tree
+
+
+def collection_tree() -> Tree:
+    """Return the collection as it is once in a repository."""
+    from gpugen.hosts import collection
+
+    tree = Tree()
+    for path, content in collection.files():
+        tree.add(f"{collection.NAMESPACE}/{path}", content)
     return tree
 
 

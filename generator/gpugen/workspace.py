@@ -11,6 +11,7 @@ from gpugen.catalog import Catalog
 from gpugen.load import Reader, specs
 from gpugen.load.specs import INVENTORIES, SPEC, Seen
 from gpugen.model.finding import ROOT, Finding, Severity
+from gpugen.model.half import HostHalf
 from gpugen.model.spec import ClusterSpec
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ class Workspace:
             }
             self._settings = settings.read(self.root, weights)
         return self._settings
+
+    def host_half(self) -> HostHalf:
+        """Return where the clusters have the collection of the hosts' half."""
+        settings = self.settings()
+        return settings.host_half if settings else HostHalf()
 
     def weighed(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return findings as gpugen.yaml weighs them."""

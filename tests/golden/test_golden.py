@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from gpugen import pipeline, write
+from gpugen.hosts.collection import SHARED
 from gpugen.model.finding import is_fatal
 from gpugen.workspace import Workspace
 from support import ROOT
@@ -26,6 +27,13 @@ def test_tree_is_current(name: str, request: pytest.FixtureRequest) -> None:
         write.write(tree, OUT, name, force=True)
     changes = write.compare(tree, OUT, name)
     assert not changes, f"review 'gpugen render --diff {name}', then pytest --regold: {changes}"
+
+
+def test_the_shared_collection_is_current(request: pytest.FixtureRequest) -> None:
+    tree = pipeline.collection_tree()
+    if request.config.getoption("--regold"):
+        write.write(tree, OUT, SHARED, force=True)
+    assert not write.compare(tree, OUT, SHARED), "review 'gpugen render --diff', then --regold"
 
 
 def test_no_tree_without_spec() -> None:

@@ -22,7 +22,7 @@ from gpugen.model.tree import Tree
 from gpugen.render.hosts import group, render_hosts
 from gpugen.workspace import Workspace
 from support import ROOT
-from support.collection import collections
+from support.collection import beside
 from support.required import missing
 from support.specs import resolved
 from support.validators.tree import Rendered
@@ -60,6 +60,7 @@ def write(files: dict[str, bytes], folder: Path) -> Path:
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
+    beside(folder)
     return folder / "ansible"
 
 
@@ -69,7 +70,6 @@ def ansible(program: str, *arguments: str, cwd: Path) -> str:
     environment = {
         **os.environ,
         "ANSIBLE_HOME": str(cwd.parent / "home"),
-        "ANSIBLE_COLLECTIONS_PATH": str(collections(cwd.parent)),
         "NO_COLOR": "1",
     }
     done = subprocess.run(
@@ -156,7 +156,6 @@ def test_lint(cluster: str, tmp_path: Path) -> None:
         env={
             **os.environ,
             "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
-            "ANSIBLE_COLLECTIONS_PATH": str(collections(tmp_path)),
         },
         capture_output=True,
         text=True,

@@ -17,7 +17,7 @@ from gpugen.assemble import assemble
 from gpugen.model.tree import Tree
 from gpugen.render.hosts import render_hosts
 from support import ansible_yaml
-from support.collection import collections
+from support.collection import beside
 from support.specs import MIG_POOL, resolved
 
 ROLES = ("nvidia_mig", "nvidia_dcgm")
@@ -41,6 +41,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
+    beside(root)
     return root / "ansible"
 
 
@@ -63,7 +64,6 @@ def test_syntax(folder: Path, playbook: str) -> None:
     environment = {
         **os.environ,
         "ANSIBLE_HOME": str(folder.parent / "home"),
-        "ANSIBLE_COLLECTIONS_PATH": str(collections(folder.parent)),
     }
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False

@@ -20,17 +20,15 @@ import pytest
 import yaml
 
 from gpugen import pipeline
-from gpugen.hosts import collection
-from gpugen.render.hosts import COLLECTIONS
 from gpugen.workspace import Workspace
 from support import ROOT
+from support.collection import beside
 from support.required import missing
 
 pytestmark = [pytest.mark.validated_by("ansible-core"), pytest.mark.slow]
 
 CALLBACKS = ROOT / "tests/support/lab/nodes/callbacks"
 CLUSTER = "train"
-COLLECTION = f"{COLLECTIONS}/{collection.NAMESPACE}"
 HOSTS = tuple(f"hgx-0{number}.train.example" for number in range(1, 7))
 FIRST, SECOND, LOST, *BEHIND = HOSTS
 WORD = {"gpugen_allow_disruption": True}
@@ -82,7 +80,7 @@ class Plays:
         local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
         own = {"all": {"vars": local}}
         (folder / "local.yml").write_text(yaml.safe_dump(own), encoding="utf-8")
-        for role in sorted((self.folder / COLLECTION / "roles").iterdir()):
+        for role in sorted((beside(folder) / "roles").iterdir()):
             self._note_turns(role)
 
     def _note_turns(self, role: Path) -> None:

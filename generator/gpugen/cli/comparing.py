@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from gpugen import pipeline, write
 from gpugen.changes import departures
 from gpugen.changes.inventories import is_part
+from gpugen.cli import sharing
+from gpugen.cli.sharing import Shared
 from gpugen.errors import GpugenError
+from gpugen.hosts.collection import SHARED
 from gpugen.load import specs
 from gpugen.model import NOTHING
 from gpugen.model.finding import Changed, Finding
@@ -23,13 +27,15 @@ FOREIGN = str(write.Kind.FOREIGN)
 class Comparison(NamedTuple):
     """What was found before anything is written.
 
-    changes: cluster -> differences; None where only writing itself can tell. orphans: folders of
+    changes: cluster -> differences; None where only writing itself can tell. shared: the folder of
+    the collection that they have in common. orphans: folders of
     clusters without a spec -> the files that gpugen wrote there; hidden: which of these clusters
     are only put aside, and why; foreign: paths beside the clusters; hosts: of all clusters.
     """
 
     folder: Path
     changes: Mapping[str, Sequence[write.Change] | None]
+    shared: Shared = Shared()
     orphans: Mapping[str, Sequence[str]] = NOTHING
     hidden: Mapping[str, Finding] = NOTHING
     foreign: Sequence[str] = ()
@@ -45,6 +51,8 @@ class Comparison(NamedTuple):
             for change in told(changes or ()):
                 path = f"{self.folder}/{name}/{change.path}"
                 yield Changed(path, name, str(change.kind))
+        for change in told(self.shared.changes or ()):
+            yield Changed(f"{self.folder}/{SHARED}/{change.path}", "", str(change.kind))
         for name in self.orphans:
             yield Changed(f"{self.folder}/{name}/", name, WITHOUT_SPEC)
             yield from (
@@ -68,17 +76,24 @@ def compare(
     for_writing: what only writing can tell is left to it. What leaves the specs is added to the
     outcomes' findings.
     """
-    changes = {}
+    changes: dict[str, Sequence[write.Change] | None] = {}
     for outcome in outcomes:
         assert outcome.spec is not None
         name = outcome.spec.name
-        found = changes[name] = _changes(outcome, folder, for_writing=for_writing)
+        build = partial(pipeline.build, outcome)
+        found = changes[name] = sharing.survey(build, folder, name, for_writing=for_writing)
         outcome.findings.extend(_departures(outcome, found or (), folder))
-    if not whole:
-        return Comparison(folder, changes)
-    around = write.surroundings(folder, workspace.clusters())
-    if not around.orphans:
-        return Comparison(folder, changes, foreign=around.foreign)
+    around = write.surroundings(folder, workspace.clusters()) if whole else None
+    shared = sharing.look(
+        workspace.host_half().form,
+        folder,
+        changes,
+        lambda: [*workspace.clusters(), *(around.orphans if around else ())],
+        whole=whole,
+        for_writing=for_writing,
+    )
+    if around is None or not around.orphans:
+        return Comparison(folder, changes, shared, foreign=around.foreign if around else ())
     orphans = {name: _files(folder, name) for name in around.orphans}
     hidden = {}
     for name in orphans:
@@ -86,7 +101,7 @@ def compare(
         if put_aside is not None:
             hidden[name] = put_aside
     hosts = departures.all_hosts(o.spec for o in outcomes if o.spec is not None)
-    return Comparison(folder, changes, orphans, hidden, around.foreign, hosts)
+    return Comparison(folder, changes, shared, orphans, hidden, around.foreign, hosts)
 
 
 def _files(folder: Path, cluster: str) -> list[str]:
@@ -94,19 +109,6 @@ def _files(folder: Path, cluster: str) -> list[str]:
         return write.listed(folder, cluster)
     except GpugenError:  # of a newer gpugen
         return []
-
-
-def _changes(outcome: Outcome, folder: Path, *, for_writing: bool) -> list[write.Change] | None:
-    assert outcome.spec is not None
-    name = outcome.spec.name
-    if for_writing and not (folder / name).exists():
-        return None
-    try:
-        return write.compare(pipeline.build(outcome), folder, name)
-    except GpugenError:
-        if not for_writing:
-            raise
-        return None  # writing reports it again, after the findings
 
 
 def _departures(

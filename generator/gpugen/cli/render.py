@@ -22,6 +22,7 @@ from gpugen.cli.common import (
 from gpugen.cli.comparing import Comparison, compare
 from gpugen.cli.running import Options, Run, below, show, write_all
 from gpugen.errors import ExitCode, UsageError
+from gpugen.hosts.collection import SHARED
 from gpugen.pipeline import Outcome
 from gpugen.workspace import Workspace
 
@@ -94,7 +95,7 @@ def command(
     _refuse(options, clusters)
     workspace = open_workspace(root)
     folder = out if out is not None else (workspace.root or Path()) / "out"
-    _refuse_overwrite(overwrite, folder, clusters or workspace.clusters())
+    _refuse_overwrite(overwrite, folder, (*(clusters or workspace.clusters()), SHARED))
     outcomes = [pipeline.run(path, workspace) for path in _paths(workspace, clusters, folder)]
     compare_fleet(outcomes, workspace)
     unseen = () if clusters else workspace.seen().findings

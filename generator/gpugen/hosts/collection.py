@@ -8,6 +8,7 @@ from functools import cache
 from gpugen import assets
 
 NAMESPACE = "ansible_collections/gpugen/hosts"  # where Ansible looks for it, below a folder
+SHARED = "_hosts"  # the folder of out/ that has it once; names of clusters begin otherwise
 OWNER = "gpugen_hosts"  # of its files in an index
 SCHEDULER = "kube_scheduler"  # the role that works on the control plane
 _PARTS = ("galaxy.yml", "meta", "playbooks", "plugins", "roles")

@@ -1,4 +1,4 @@
-"""The Ansible half: inventory, variables, short playbooks, and a copy of the collection."""
+"""The Ansible half: inventory, variables, short playbooks; the collection where it is its own."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gpugen.hosts.collection import SCHEDULER
 from gpugen.hosts.names import CONTROL_PLANE
 from gpugen.load import reader
 from gpugen.model.assembly import Assembly
+from gpugen.model.half import SHARED, Form, HostHalf
 from gpugen.model.spec import ClusterSpec, NodePool
 from gpugen.model.tree import Tree
 from gpugen.render import connections, inventory
@@ -28,19 +29,27 @@ SSH_OPTIONS = (
     *("ControlMaster=auto", "ControlPersist=300s"),
     *("ServerAliveInterval=15", "ServerAliveCountMax=8"),
 )
-COLLECTIONS = "collections"  # the folder that ansible.cfg names
+REQUIREMENTS = f"{FOLDER}/requirements.yml"
+COLLECTIONS = {  # the folder that ansible.cfg names, relative to itself
+    Form.SHARED: f"../../{collection.SHARED}",
+    Form.VENDORED: "collections",
+    Form.EXTERNAL: "",
+}
 
 
 class AnsibleSettings(NamedTuple):
     """What the template of ansible.cfg receives."""
 
     source: str
+    collections: str
     ssh_options: tuple[str, ...]
 
 
-def render_hosts(spec: ClusterSpec, assembly: Assembly, tree: Tree) -> None:
+def render_hosts(
+    spec: ClusterSpec, assembly: Assembly, tree: Tree, half: HostHalf = SHARED
+) -> None:
     """Add everything below ansible/; the keys of repositories come from the pipeline."""
-    tree.add(f"{FOLDER}/ansible.cfg", settings(spec))
+    tree.add(f"{FOLDER}/ansible.cfg", settings(spec, half.form))
     tree.add(f"{FOLDER}/README.md", readme(spec, assembly.roles))
     for name, entry in playbooks(spec, assembly.roles).items():
         tree.add(f"{FOLDER}/{name}.yml", yaml_file(spec, [entry]))
@@ -51,8 +60,13 @@ def render_hosts(spec: ClusterSpec, assembly: Assembly, tree: Tree) -> None:
         path = f"{FOLDER}/inventory/group_vars/{name}.yml"
         tree.add(path, variables_file(spec, variables), owners.get(name, ""))
     tree.share(assembly.roles)
-    for path, content in collection.files():
-        tree.add(f"{FOLDER}/{COLLECTIONS}/{collection.NAMESPACE}/{path}", content, collection.OWNER)
+    if half.form is Form.EXTERNAL:
+        required = {"name": "gpugen.hosts", "version": half.version}
+        tree.add(REQUIREMENTS, yaml_file(spec, {"collections": [required]}))
+    if half.form is Form.VENDORED:
+        top = f"{FOLDER}/{COLLECTIONS[half.form]}/{collection.NAMESPACE}"
+        for path, content in collection.files():
+            tree.add(f"{top}/{path}", content, collection.OWNER)
 
 
 def playbooks(spec: ClusterSpec, roles: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -79,9 +93,10 @@ def _imported(
     return {**entry, "vars": variables} if variables else entry
 
 
-def settings(spec: ClusterSpec) -> str:
+def settings(spec: ClusterSpec, form: Form = Form.SHARED) -> str:
     """Return what ansible.cfg says."""
-    return templates.render("render/ansible.cfg.j2", AnsibleSettings(spec.source, SSH_OPTIONS))
+    values = AnsibleSettings(spec.source, COLLECTIONS[form], SSH_OPTIONS)
+    return templates.render("render/ansible.cfg.j2", values)
 
 
 def group_variables(spec: ClusterSpec, assembly: Assembly) -> dict[str, dict[str, Any]]:

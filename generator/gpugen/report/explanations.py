@@ -14,7 +14,7 @@ WARNINGS = (
     fleet.WARNINGS
     | settings.WARNINGS
     | {  # of the stages; their other findings are errors
-        *("output-without-spec", "output-foreign", "folder-without-spec"),
+        *("output-without-spec", "output-foreign", "folder-without-spec", "hosts-contract"),
         *("host-without-spec", "pool-without-spec", "role-without-spec"),
     }
 )
@@ -55,6 +55,11 @@ _OF_NAMES = {
         " until remove.yml reverts them, so run that before merging. Nothing is deleted without"
         " --prune, and ansible/ with its remove.yml is kept until --hosts-clean names the"
         " cluster."
+    ),
+    "hosts-contract": (
+        "The collection in out/_hosts is shared, and a run for some clusters renews it for all. The"
+        " variables of the clusters named follow another contract, so the first task of their plays"
+        " fails until they are rendered, too (docs/hosts/collection.md)."
     ),
     "output-differs": "render --check: the file differs from what the specs render to.",
     "output-foreign": (

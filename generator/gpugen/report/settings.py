@@ -16,6 +16,7 @@ from gpugen.catalog.user import locate
 from gpugen.errors import GpugenError
 from gpugen.load.source import Source, read_bytes
 from gpugen.model.finding import MOST_OF_A_KIND, ROOT, Finding, Location, Severity
+from gpugen.model.half import Form, HostHalf
 from gpugen.text.versions import release
 
 FILE = "gpugen.yaml"
@@ -45,10 +46,11 @@ class Entry(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What gpugen.yaml says, by the finding's id, and what is wrong with it."""
+    """What gpugen.yaml says: of findings by their id, of the hosts' half; what is wrong with it."""
 
     entries: Mapping[str, Entry]
     findings: list[Finding]
+    host_half: HostHalf = HostHalf()
 
     def applied(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return findings as this repository weighs them: errors stay what they are."""
@@ -79,7 +81,8 @@ def read(root: Path, known: Mapping[str, Severity], today: date | None = None) -
         return Settings({}, unreadable)
     _refuse_other_gpugen(source.data.get("requires"))
     reader = _Reader(source, known, today or date.today())
-    return Settings(reader.entries(), reader.findings)
+    entries = reader.entries()
+    return Settings(entries, reader.findings, reader.host_half())
 
 
 @cache
@@ -133,6 +136,25 @@ class _Reader:
         self._source = source
         self._known = known
         self._today = today
+        self._broken: set[tuple[str | int, ...]] = set()
+
+    def host_half(self) -> HostHalf:
+        """Return where the collection is; an external one has a version, no other has.
+
+        To be read behind the entries.
+        """
+        stated = self._source.data.get("hostHalf")
+        if stated is None or self._broken & {(), ("hostHalf",)}:
+            return HostHalf()
+        found = HostHalf(Form(stated["form"]), stated.get("version", ""))
+        if found.form is Form.EXTERNAL and not found.version:
+            message, hint = "the key 'version' is missing", 'add version: such as "0.2.0"'
+            self._note("settings-missing-key", message, hint, ("hostHalf",))
+        elif found.form is not Form.EXTERNAL and found.version:
+            message = f"version has no effect with form: {found.form}"
+            hint = "remove it: gpugen renders the collection that it comes with"
+            self._note("settings-value", message, hint, ("hostHalf", "version"))
+        return found
 
     def entries(self) -> dict[str, Entry]:
         """Return the entries that count, by the finding's id."""
@@ -142,6 +164,7 @@ class _Reader:
             message, hint = _words(misfit)
             self._note(name, message, hint, misfit.path, key=misfit.at_key)
         broken = {misfit.path[:2] for misfit in misfits}
+        self._broken = {path[:1] for path in broken}
         if broken & {(), ("findings",)}:
             return {}
         found: dict[str, Entry] = {}

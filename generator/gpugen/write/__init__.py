@@ -6,12 +6,13 @@ them or forces all. The index decides which they are; see ``survey`` and ``trans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
 from gpugen.errors import GpugenError, NotOursError
+from gpugen.model import NOTHING
 from gpugen.model.tree import Tree
 from gpugen.text.spelling import printable
 from gpugen.write import differences, files, index, transaction
@@ -22,7 +23,7 @@ from gpugen.write.survey import Change, Kind, Survey, cluster_folder, look
 
 __all__ = [
     "INDEX", "Change", "Kind", "Lock", "Surroundings", "compare", "diff", "is_index", "listed",
-    "prune", "read", "surroundings", "write",
+    "owned", "prune", "read", "surroundings", "write",
 ]  # fmt: skip
 
 _MOST_NAMED = 10
@@ -43,6 +44,16 @@ def read(out: Path, cluster: str, path: str) -> bytes | None:
     with suppress(OSError, GpugenError), cluster_folder(out, cluster) as root:
         return None if root is None else files.read_below(root, path)
     return None
+
+
+def owned(out: Path, cluster: str) -> dict[str, bytes | None]:
+    """Return the files that gpugen wrote below ``out/<cluster>``; None what was edited since."""
+    with suppress(OSError, GpugenError), cluster_folder(out, cluster) as root:
+        if root is not None:
+            before = index.read(root, f"{out}/{cluster}")
+            found = {path: files.read_below(root, path) for path in before.files}
+            return {p: c if c is not None and before.owns(p, c) else None for p, c in found.items()}
+    return {}
 
 
 def surroundings(out: Path, clusters: Collection[str]) -> Surroundings:
@@ -91,14 +102,16 @@ def write(
 
 
 def prune(
-    out: Path, cluster: str, *, keep: str = "", force: bool = False, lock: Lock | None = None
-) -> list[Change]:
+    out: Path, cluster: str, *, keep: str = "", instead: Mapping[str, bytes] = NOTHING,
+    force: bool = False, lock: Lock | None = None,
+) -> list[Change]:  # fmt: skip
     """Delete the listed files and the index; return them, and the foreign files that are kept.
 
-    keep: prefix of paths to keep, such as ``ansible/``, with their index. Raises NotOursError: a
-    listed file was edited, or the index is damaged; nothing was changed.
+    keep: prefix of paths to keep, such as ``ansible/``, with their index. instead: what is written
+    beside or over those. Raises NotOursError: a listed file was edited, or the index is damaged;
+    nothing was changed.
     """
-    survey = partial(look, None, out, cluster, keep=keep, force=force)
+    survey = partial(look, None, out, cluster, keep=keep, instead=instead, force=force)
     return _commit(survey, out, cluster, lock, force=force)
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from gpugen.hosts.collection import SHARED
 from gpugen.write import files, index
 from gpugen.write.lock import STAGE, STATE
 
@@ -33,6 +34,8 @@ def look_around(out: Path, clusters: Collection[str]) -> Surroundings:
                 found.foreign.append(name)
             elif name not in clusters and _NAME.match(name) and _has_index(name, above):
                 found.orphans.append(name)
+            elif name == SHARED and _has_index(name, above):
+                continue
             elif name not in clusters and files.empty_folders(name, name, above) is None:
                 found.foreign.append(f"{name}/")
     return found

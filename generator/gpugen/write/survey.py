@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gpugen.errors import NotOursError
+from gpugen.model import NOTHING
 from gpugen.model.tree import Tree
 from gpugen.write import conflicts, files, index
 from gpugen.write.files import Stamp
@@ -71,28 +72,35 @@ def cluster_folder(out: Path, cluster: str) -> Iterator[int | None]:
 
 
 def look(
-    tree: Tree | None, out: Path, cluster: str, *, keep: str = "", force: bool = False
-) -> Survey:
+    tree: Tree | None, out: Path, cluster: str, *,
+    keep: str = "", instead: Mapping[str, bytes] = NOTHING, force: bool = False,
+) -> Survey:  # fmt: skip
     """Compare a cluster's folder with a tree; without one all is to be deleted, with the index.
 
-    keep: beginning of the paths that stay then, if gpugen wrote them, or with force. Raises
-    OSError: unreadable folder.
+    keep: beginning of the paths that stay then, if gpugen wrote them, or with force. instead: what
+    is beside or in place of those. Raises OSError: unreadable folder.
     """
     with cluster_folder(out, cluster) as root:
         before = Index() if root is None else index.read(root, f"{out}/{cluster}")
         if root is not None and keep:
-            tree = _kept(root, before, keep, force=force)
+            tree = _kept(root, before, keep, instead, force=force)
         expected = dict(tree) | index.texts_for(tree, before) if tree is not None else {}
         return Survey(root, out / cluster, expected, before)
 
 
-def _kept(root: int, before: Index, beginning: str, *, force: bool) -> Tree | None:
+def _kept(
+    root: int, before: Index, beginning: str, instead: Mapping[str, bytes], *, force: bool
+) -> Tree | None:
     kept = Tree()
-    for path in before.files:
+    for path in before.files.keys() - instead.keys():
         content = files.read_below(root, path) if path.startswith(beginning) else None
         if content is not None and (force or before.owns(path, content)):
             kept.add(path, content)
-    return kept if len(kept) else None
+    if not len(kept):
+        return None
+    for path, content in instead.items():
+        kept.add(path, content)
+    return kept
 
 
 class Survey:

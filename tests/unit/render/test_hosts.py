@@ -9,11 +9,15 @@ from typing import Any
 
 import pytest
 
-from gpugen import assets
+from gpugen import assets, pipeline
+from gpugen.assemble import assemble
 from gpugen.hosts import collection
-from gpugen.render.hosts import COLLECTIONS
+from gpugen.model.half import Form, HostHalf
+from gpugen.model.tree import Tree
+from gpugen.render.hosts import render_hosts
 from support.ansible_yaml import Data
 from support.hosts_half import loaded, rendered, roles_of, variables
+from support.specs import resolved
 
 
 def test_expressions_are_literals_of_ours() -> None:
@@ -33,13 +37,40 @@ def test_the_roles_in_use_are_named() -> None:
 
 def test_the_collection_is_a_copy() -> None:
     """Of all roles, whatever is in use: byte by byte what the wheel or the checkout has."""
-    tree = rendered()
-    top = f"ansible/{COLLECTIONS}/{collection.NAMESPACE}/"
+    tree = pipeline.collection_tree()
+    top = f"{collection.NAMESPACE}/"
     found = {path.removeprefix(top): tree[path] for path in tree.below(top)}
-    assert found == dict(collection.files())
     for path, content in found.items():
         assert content == (assets.collection() / path).read_bytes()
     assert {"galaxy.yml", "meta/runtime.yml", "playbooks/site.yml"} <= found.keys()
+    assert {path.split("/")[1] for path in found if path.startswith("roles/")} == {
+        *collection.roles()
+    }
+
+
+@pytest.mark.parametrize("form", Form)
+def test_each_form_says_where_the_collection_is(form: Form) -> None:
+    """An external one is named with a version, and never with an address."""
+    spec = resolved()
+    tree = Tree()
+    version = "0.2.0" if form is Form.EXTERNAL else ""
+    render_hosts(spec, assemble(spec), tree, HostHalf(form, version))
+    settings = ConfigParser(interpolation=None)
+    settings.read_string(tree["ansible/ansible.cfg"].decode())
+    stated = settings["defaults"].get("collections_path", "")
+    copied = tree.below(f"ansible/collections/{collection.NAMESPACE}")
+    if form is Form.SHARED:
+        assert (stated, copied) == ("../../_hosts", [])
+    elif form is Form.VENDORED:
+        assert stated == "collections"
+        assert len(copied) == len(collection.files())
+        assert {tree.owner_of(path) for path in copied} == {collection.OWNER}
+    else:
+        assert (stated, copied) == ("", [])
+        assert loaded(tree, "ansible/requirements.yml") == {
+            "collections": [{"name": "gpugen.hosts", "version": "0.2.0"}]
+        }
+    assert ("ansible/requirements.yml" in tree) is (form is Form.EXTERNAL)
 
 
 @pytest.mark.parametrize("stated", [[1, "10%"], [2], ["25%"]])

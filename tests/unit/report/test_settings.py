@@ -12,6 +12,7 @@ import pytest
 from gpugen import __version__
 from gpugen.errors import ExitCode, GpugenError
 from gpugen.model.finding import Finding, Severity
+from gpugen.model.half import Form, HostHalf
 from gpugen.report import settings
 from support.commands import gpugen
 
@@ -73,6 +74,14 @@ WRONG: dict[str, tuple[str, str]] = {
     "error restated": (row("an-error", "error"), "3:37 settings-error-lowered"),
     "requires": ("requires: latest\n", "3:11 settings-value"),
     "list": ("findings: {}\n", "3:11 settings-value"),
+    "form": ("hostHalf: {form: central}\n", "3:18 settings-value"),
+    "no form": ('hostHalf: {version: "0.2.0"}\n', "3:1 settings-missing-key"),
+    "no version": ("hostHalf: {form: external}\n", "3:11 settings-missing-key"),
+    "version of a copy": ('hostHalf: {form: vendored, version: "0.2.0"}\n', "3:37 settings-value"),
+    "address": (
+        'hostHalf: {form: external, version: "https://x.example"}\n',
+        "3:37 settings-value",
+    ),
     "tag": ("requires: !!python/object:os.system x\n", "3:11 spec-tag"),
 }
 
@@ -86,6 +95,21 @@ def test_what_is_wrong_is_found_where_it_is(tmp_path: Path, case: str) -> None:
     ]
     assert all(f.hint for f in found.findings)
     assert not any(odd in f.message for f in found.findings for odd in ("<class", "(?", "[0-9]"))
+
+
+@pytest.mark.parametrize(
+    ("text", "half"),
+    [
+        ("", HostHalf()),
+        ("hostHalf: {form: shared}\n", HostHalf(Form.SHARED)),
+        ("hostHalf: {form: vendored}\n", HostHalf(Form.VENDORED)),
+        ('hostHalf: {form: external, version: "0.2.0"}\n', HostHalf(Form.EXTERNAL, "0.2.0")),
+        ("hostHalf: {form: [x]}\n", HostHalf()),
+        ("hostHalf: 7\n", HostHalf()),
+    ],
+)
+def test_where_the_collection_is(tmp_path: Path, text: str, half: HostHalf) -> None:
+    assert read(tmp_path, text).host_half == half
 
 
 def test_hostile_files_are_bounded(tmp_path: Path) -> None:
