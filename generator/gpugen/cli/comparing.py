@@ -51,7 +51,8 @@ class Comparison(NamedTuple):
             for change in told(changes or ()):
                 path = f"{self.folder}/{name}/{change.path}"
                 yield Changed(path, name, str(change.kind))
-        for change in told(self.shared.changes or ()):
+        is_kept = self.shared.tree is None and self.orphans  # until those have copies of their own
+        for change in told((not is_kept and self.shared.changes) or ()):
             yield Changed(f"{self.folder}/{SHARED}/{change.path}", "", str(change.kind))
         for name in self.orphans:
             yield Changed(f"{self.folder}/{name}/", name, WITHOUT_SPEC)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gpugen.hosts import collection
 from support.commands import begin, gpugen
 
 SPEC = "inventories/lab/cluster.yaml"
@@ -33,7 +34,8 @@ def test_first_and_second_run(tmp_path: Path) -> None:
     files = [
         p for p in tmp_path.glob("out/lab/**/*") if p.is_file() and ".gpugen-index" not in p.parts
     ]
-    assert first.err == f"lab: {len(files)} added\n"
+    plays = len(collection.files())
+    assert first.err == f"_hosts: {plays} added\nlab: {len(files)} added\n"
     assert gpugen("render", cwd=tmp_path).err == "lab: unchanged\n"
     assert gpugen("render", "--quiet", cwd=tmp_path).err == ""
 
