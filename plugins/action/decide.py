@@ -61,6 +61,8 @@ class ActionModule(ActionBase):
         decisions, seen = engine.decide(roles, wanted, on_host, on_control) if roles else ({}, {})
         if task_vars.get("gpugen_facts_out"):
             self._write(decisions, seen, wanted, task_vars)
+        if own["by_tags"] and "gpugen_check" not in task_vars:  # a cache of facts may hold those of another run
+            facts.update({name + "_decision": {} for name in os.listdir(ROLES)})
         facts.update({name + "_decision": dict(decision) for name, decision in decisions.items()})
         problems = [
             text
@@ -95,8 +97,8 @@ class ActionModule(ActionBase):
         run = report.Run(
             host, stated["cluster"], stated["pool"], stated["playbook"] or "site", wanted["check_mode"], now
         )
-        # Set by the first decision of a run for the host.
-        goes_on = "gpugen_check" in task_vars and path.is_file()
+        # Set by the checks, with which a run begins.
+        goes_on = path.is_file() and ("gpugen_check" in task_vars or "gpugen_is_checked" in task_vars)
         earlier = json.loads(path.read_text("utf-8")) if goes_on else {}
         found = report.document(run, decisions, seen, wanted, earlier)
         folder.mkdir(parents=True, exist_ok=True)
