@@ -30,7 +30,7 @@ def decide(seen: Mapping[str, Any], wanted: Wanted) -> dict[str, Any]:
         wanted = {**wanted, **NOTHING}
     view = _view(seen, wanted)
     refused = findings.faults(view, wanted)
-    due = _due(view, wanted)
+    due, gates = _due(view, wanted), kubelet.old_gates(seen, wanted)
     return {
         "faults": refused,
         "shortfalls": refused or findings.shortfalls(view, wanted),
@@ -39,7 +39,8 @@ def decide(seen: Mapping[str, Any], wanted: Wanted) -> dict[str, Any]:
         "reboot_due": False,
         **due,
         **_held(view, wanted),
-        "old_gates": kubelet.old_gates(seen, wanted),
+        "old_gates": gates,
+        "preflight_due": due["is_held"] or bool(gates),
         "argv": _argv(view, wanted),
         "stdin": _stdin(view, wanted),
         "registration": _registration(wanted),
