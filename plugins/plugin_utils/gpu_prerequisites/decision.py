@@ -30,7 +30,8 @@ def _present(host: Host) -> dict[str, Any]:
         "faults": refused,
         "shortfalls": refused + _shortfalls(host, is_as_expected=is_as_expected),
         "interrupts": _interrupts(host, own),
-        "due": not is_as_expected or not has_headers,
+        # The turn that a killed run left is ended, if that run has.
+        "due": not is_as_expected or not has_headers or bool(read.found(host.seen, TURN)),
         "reboot_due": own.kernel_changes and bool(headers(host).newer_kernels),
         "files_due": any(files.values()),
         **files,
