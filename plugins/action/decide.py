@@ -75,7 +75,8 @@ class ActionModule(ActionBase):
             ansible_facts=facts,
             interrupts=[text for decision in decisions.values() for text in decision["interrupts"]],
             due=any(
-                decision["due"] or decision["interrupts"] or decision["reboot_due"] for decision in decisions.values()
+                decision["due"] or decision["shortfalls"] or decision["interrupts"] or decision["reboot_due"]
+                for decision in decisions.values()
             ),
             reboot_due=any(decision["reboot_due"] for decision in decisions.values()),
         )

@@ -51,7 +51,7 @@ interrupts:
   type: list
   returned: always
 due:
-  description: Whether anything is to be changed.
+  description: Whether anything is to be changed, or is not as expected.
   type: bool
   returned: always
 reboot_due:
