@@ -71,7 +71,8 @@ def test_nothing_of_this_machine(reference: dict[str, bytes]) -> None:
     import socket
 
     host = re.compile(rf"\b{re.escape(socket.gethostname())}\b".encode())
-    for path, content in reference.items():
+    own = {path: text for path, text in reference.items() if not path.startswith("_hosts/")}
+    for path, content in own.items():  # the collection is a copy, byte by byte
         assert str(ROOT).encode() not in content, path
         assert not host.search(content), path
 

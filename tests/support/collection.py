@@ -8,13 +8,13 @@ from gpugen.hosts import collection
 from support import ROOT
 
 
-def collections(folder: Path) -> Path:
-    """Return a folder below this one in which the checkout is the collection."""
+def collections(folder: Path, root: Path = ROOT) -> Path:
+    """Return a folder below this one in which the checkout, or a copy of it, is the collection."""
     found = folder / "collections"
     link = found / "ansible_collections" / "gpugen" / "hosts"
     if not link.is_symlink():
         link.parent.mkdir(parents=True)
-        link.symlink_to(ROOT)
+        link.symlink_to(root)
     return found
 
 

@@ -12,7 +12,7 @@ SHARED = "_hosts"  # the folder of out/ that has it once; names of clusters begi
 OWNER = "gpugen_hosts"  # of its files in an index
 SCHEDULER = "kube_scheduler"  # the role that works on the control plane
 _PARTS = ("galaxy.yml", "meta", "playbooks", "plugins", "roles")
-_ROLE = re.compile(r"name: gpugen\.hosts\.([a-z_]+)$", re.MULTILINE)
+_ROLE = re.compile(r"name: gpugen\.hosts\.([a-z_]+)\n +tasks_from: converge$", re.MULTILINE)
 _SERVED = re.compile(r"^gpugen_contract_served: ([0-9]+)$", re.MULTILINE)
 
 
@@ -31,7 +31,7 @@ def files() -> tuple[tuple[str, bytes], ...]:
 
 @cache
 def roles() -> tuple[str, ...]:
-    """Return the names of all roles in the order in which site.yml checks hosts by them."""
+    """Return the names of all roles in the order in which site.yml runs them."""
     return tuple(dict.fromkeys(_ROLE.findall(_text("playbooks/site.yml"))))
 
 

@@ -11,6 +11,7 @@ import yaml
 from gpugen import assets
 from gpugen.hosts import collection
 
+DECIDE = "gpugen.hosts.decide"
 IMPORT, INCLUDE = "ansible.builtin.import_role", "ansible.builtin.include_role"
 NODE, MAIN = "gpu_node", collection.SCHEDULER
 HOST_ROLES = [role for role in collection.roles() if role != MAIN]
@@ -66,11 +67,27 @@ def test_every_role_is_checked_run_verified_and_removed(role: str) -> None:
     ran = {name: set() for name in PLAYBOOKS}
     for name, number in EVERY:
         ran[name] |= {step for own, step in steps(tasks(name, number)) if own == role}
-    assert {"converge"} | entries & {"preflight"} <= ran["site"]
-    assert role == MAIN or "verify" in ran["site"]
-    assert "verify" in ran["verify"]
+    assert "converge" in ran["site"]
     assert "absent" in ran["remove"]
-    assert set().union(*ran.values()) == entries - {"await"}  # which roles call
+    if role == MAIN:
+        assert "preflight" in ran["site"]
+        assert "verify" in ran["verify"]
+    else:
+        assert (assets.plugins() / "plugin_utils" / role).is_dir()  # what the plays' decide asks
+    by_decision = {"preflight", "verify"}
+    assert entries - by_decision <= set().union(*ran.values()) <= entries
+
+
+@pytest.mark.parametrize("playbook", ["site", "verify"])
+def test_all_roles_decide_about_a_host_that_is_read_once(playbook: str) -> None:
+    """A role that is in use is checked, and verified, because none is named here."""
+    first = next(task for task in tasks(playbook, 0) if DECIDE in task)
+    assert first[DECIDE]["roles"] == "{{ gpugen_host_roles }}"
+    assert first[DECIDE]["by_tags"]
+    assert "always" in first["tags"]
+    path = assets.collection() / "playbooks/vars/run.yml"
+    roles = yaml.safe_load(path.read_text("utf-8"))["gpugen_host_roles"]
+    assert roles == f"{{{{ gpugen_roles | difference(['{MAIN}']) }}}}"
 
 
 @pytest.mark.parametrize(("playbook", "play"), EVERY)
@@ -80,7 +97,9 @@ def test_a_role_that_is_not_in_use_costs_a_skipped_task(playbook: str, play: int
             name = role["name"].removeprefix("gpugen.hosts.")
             is_used = f"'{name}' in gpugen_roles"
             stand_in = f"'{NODE}' not in gpugen_roles"  # the first role does it for the node's
-            assert conditions(task)[0] in (is_used, stand_in), task["name"]
+            decided = (f"(ansible_facts.{name}_decision ", "gpugen_node_is_held")
+            first = conditions(task)[0]
+            assert first in (is_used, stand_in) or first.startswith(decided), task["name"]
 
 
 @pytest.mark.parametrize(("playbook", "play"), EVERY)
@@ -123,7 +142,8 @@ def test_every_playbook_begins_with_what_it_requires(playbook: str) -> None:
 
 def test_every_host_is_checked_before_any_is_changed() -> None:
     assert steps(tasks("site", CHECK)) == [
-        *((role, "preflight") for role in HOST_ROLES),
+        ("nvidia_driver", "preflight"),  # where package lists are old
+        (NODE, "preflight"),  # where it is cordoned
         (NODE, "pods"),
     ]
     assert steps(tasks("site", CHECK_MAIN)) == [(MAIN, "preflight")]
@@ -144,12 +164,22 @@ def test_a_host_is_drained_changed_rebooted_verified_and_uncordoned_in_this_orde
         ("nvidia_container_toolkit", "converge"),
         ("gpu_tuning", "converge"),
         (NODE, "converge"),
-        ("nvidia_driver", "verify"),
-        (NODE, "verify"),
+        ("nvidia_container_toolkit", "verify"),  # a container on the GPUs
         (NODE, "release"),
     ]
     places = [order.index(step) for step in expected]
     assert places == sorted(places)
+    names = [task["name"] for task in tasks("site", WORK)]
+    verified = [tasks("site", WORK)[n] for n, name in enumerate(names) if "is uncordoned" in name]
+    assert [task[DECIDE]["verify"] for task in verified] == [True, True]
+    assert names.index(verified[-1]["name"]) == names.index("Uncordon the node (KUB-03)") - 1
+
+
+def test_a_host_on_which_nothing_is_due_is_left_after_the_checks() -> None:
+    ends = [task for task in tasks("site", WORK) if "ansible.builtin.meta" in task]
+    assert [task["ansible.builtin.meta"] for task in ends] == ["end_host"]
+    first = next(n for n, task in enumerate(tasks("site", WORK)) if role_of(task))
+    assert tasks("site", WORK).index(ends[0]) < first
 
 
 def test_batches_stop_at_the_first_failure() -> None:
