@@ -34,6 +34,12 @@ def _write(**entry: Any) -> None:
         file.write(line)
 
 
+def _name(task: Any) -> str:
+    """Return the name of a task with that of its role; an included role has no name in front."""
+    named: str = task.get_name() if "Include" in type(task).__name__ else ""
+    return named or str(task.get_name(include_role_fqcn=False))
+
+
 def _count(wrapped: Any) -> Any:
     """Return _execute_module with a record of each run; workers are forked and inherit it."""
 
@@ -44,7 +50,7 @@ def _count(wrapped: Any) -> Any:
             event="module",
             host=host,
             module=name,
-            task=self._task.get_name(include_role_fqcn=False),
+            task=_name(self._task),
         )
         _maybe_kill()
         return wrapped(self, *arguments, **options)
@@ -113,7 +119,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         _write(
             event="task",
             host=host.get_name(),
-            task=task.get_name(include_role_fqcn=False),
+            task=_name(task),
             status=status,
             message=_message(own),
         )
