@@ -121,7 +121,8 @@ def test_variables_meet_the_argument_specs(example: tuple[ClusterSpec, Rendered,
     for pool in spec.pools:
         stated = {**worked_out, **tree.group_vars["all"], **tree.group_vars[group(pool)]}
         checked: set[str] = set()
-        for role, contract in contracts.items():
+        for role in stated["gpugen_roles"]:
+            contract = contracts[role]
             own = {name: value for name, value in stated.items() if name.startswith(f"{role}_")}
             checked |= set(own)
             options = contract["argument_specs"]["main"]["options"]
