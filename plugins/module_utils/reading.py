@@ -151,6 +151,13 @@ def url(address):
         return {"status": -1, "msg": "Request failed: %s" % problem}
 
 
+def scheduler(ask):
+    """Tell how the main kube-scheduler runs."""
+    from ansible_collections.gpugen.hosts.plugins.module_utils import scheduler as own
+
+    return own.answer(ask)
+
+
 def answer(questions):
     """Answer what is asked."""
     answers = {"host": host()}
@@ -167,4 +174,6 @@ def answer(questions):
     devices = questions.get("users") or {}
     answers["urls"] = {address: url(address) for address in questions.get("urls") or []}
     answers["users"] = {name: users(patterns) for name, patterns in devices.items()}
+    schedulers = questions.get("schedulers") or {}
+    answers["schedulers"] = {name: scheduler(ask) for name, ask in schedulers.items()}
     return answers

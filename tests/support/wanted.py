@@ -21,6 +21,11 @@ SPECS: dict[str, dict[str, Any]] = {  # what no inventory has
     "dcgm": {"/hostDefaults/dcgm": {"version": "4.5.3"}},
     "tuning": {"/hostDefaults/tuning": TUNING},
 }
+DISTRIBUTIONS = ("kubeadm", "k3s", "k0s")  # of each mode of the scheduler one
+CONTROL_PLANE = {
+    "/controlPlane": {"hosts": ["cp-1.lab.example"]},
+    "/components": {"scheduler": True},
+}
 
 
 def names() -> list[str]:
@@ -65,6 +70,10 @@ def examples() -> dict[str, dict[str, Any]]:
         files = [f"{VARIABLES}/{group}.yml" for group in ("all", "pool_a100")]
         every, own = (ansible_yaml.read(tree[file]) for file in files)
         found[name] = wanted(**{**every, **own})
+    for distribution in DISTRIBUTIONS:
+        changes = {**CONTROL_PLANE, "/kubernetes/distribution": distribution}
+        text = rendered(changes)[f"{VARIABLES}/control_plane.yml"]
+        found[f"control-plane-{distribution}"] = wanted(**ansible_yaml.read(text))
     return found
 
 

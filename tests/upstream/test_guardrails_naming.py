@@ -23,6 +23,7 @@ from gpugen.kube import scheduling
 from gpugen.model.options import Scheduler
 from gpugen.model.spec import ClusterSpec
 from support import ROOT
+from support.collection import collections
 from support.guarded import GPU, ONE, SPACE, Guarded, opened, pod, spec_of
 from support.lab.cluster.api import Object
 from support.lab.cluster.fixtures import GROUP
@@ -140,6 +141,7 @@ def play(plane: Plane, upstream: Callable[[str], Path], tmp_path: Path) -> Run:
         "HOME": str(tmp_path),
         "KUBECONFIG": str(kubeconfig),
         "ANSIBLE_ROLES_PATH": str(ROLES),
+        "ANSIBLE_COLLECTIONS_PATH": str(collections(tmp_path)),
         "ANSIBLE_INJECT_FACT_VARS": "False",
         "LC_ALL": "C.UTF-8",
     }

@@ -1,6 +1,7 @@
+# Copyright: the gpugen authors. Apache-2.0.
 """Tells how the main kube-scheduler of this host runs; reads and changes nothing.
 
-scheduler.py QUESTION, a JSON object:
+A question is a mapping:
   unit: systemd unit that starts it; empty: the kubelet does
   in_process: program of which the scheduler is a part; empty: it is a process of its own
   file: the configuration that is ours     kubeconfig: what the configuration names
@@ -8,16 +9,16 @@ scheduler.py QUESTION, a JSON object:
   kubectl: command line that reaches the API server from here
   wait: seconds to wait until it is healthy; 0: only look
   after: files that it must have been started after     config: the --config that it must have
-Prints what was found as JSON; "missing" is empty where it is healthy. Python 3.8 and newer.
+The answer's "missing" is empty where it is healthy. Python 3.8 and newer.
 """
 
+from __future__ import annotations
+
 import glob
-import json
 import os
 import re
 import ssl
 import subprocess
-import sys
 import time
 import urllib.request
 
@@ -201,7 +202,7 @@ def clashes(ask):
     return found
 
 
-def main(ask):
+def answer(ask):
     """Answer the question."""
     found = wait(ask) if ask["wait"] else look(ask)
     if not ask["wait"]:
@@ -211,7 +212,3 @@ def main(ask):
     changed = [os.stat(p).st_mtime for p in (ask["file"], ask["own"]) if os.path.exists(p)]
     found["is_stale"] = bool(ask["unit"]) and max(changed, default=0.0) > found["unit_started"]
     return found
-
-
-if __name__ == "__main__":
-    print(json.dumps(main(json.loads(sys.argv[1])), sort_keys=True))
