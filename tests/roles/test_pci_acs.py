@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from support import ROOT
-
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-PROGRAM = ROOT / "roles" / "gpu_tuning" / "files" / "pci_acs.py"
+from support import ROOT
+from support.collection import collections
+
+PROGRAM = ROOT / "plugins" / "module_utils" / "pci_acs.py"
 BRIDGE, GPU = "0x060400", "0x030200"
 
 
@@ -57,6 +60,20 @@ def sysfs(tmp_path: Path) -> Path:
 def test_bridges_whose_control_is_on_are_shown(sysfs: Path) -> None:
     assert run(sysfs, "show") == ["0000:00:01.0", "0000:00:02.0"]
     assert run(sysfs, "show") == ["0000:00:01.0", "0000:00:02.0"]  # and left alone
+
+
+def test_the_probe_answers_with_them(sysfs: Path, tmp_path: Path) -> None:
+    """It imports the program; where there is no PCI, nothing is on."""
+    code = (
+        "import json; from ansible_collections.gpugen.hosts.plugins.module_utils import reading;"
+        f"print(json.dumps(reading.answer({{'bridges': [{str(sysfs)!r}, '/missing']}})['bridges']))"
+    )
+    own = {**os.environ, "PYTHONPATH": str(collections(tmp_path / "own"))}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=own, capture_output=True, text=True, check=True
+    )
+    on = ["0000:00:01.0", "0000:00:02.0"]
+    assert json.loads(done.stdout) == {str(sysfs): on, "/missing": []}
 
 
 def test_they_are_switched_off_and_nothing_else_is_written(sysfs: Path) -> None:
