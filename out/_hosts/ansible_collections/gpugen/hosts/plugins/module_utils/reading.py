@@ -151,6 +151,25 @@ def url(address):
         return {"status": -1, "msg": "Request failed: %s" % problem}
 
 
+def scheduler(ask):
+    """Tell how the main kube-scheduler runs."""
+    from ansible_collections.gpugen.hosts.plugins.module_utils import scheduler as own
+
+    return own.answer(ask)
+
+
+def bridges(sysfs):
+    """List the PCI bridges below a tree of sysfs whose access control services are on."""
+    from ansible_collections.gpugen.hosts.plugins.module_utils import pci_acs
+
+    found = []
+    try:
+        found.extend(name for name, path in pci_acs.bridges(sysfs) if pci_acs.is_on(path, False))
+    except OSError:  # no PCI, or not ours to read
+        pass
+    return found
+
+
 def answer(questions):
     """Answer what is asked."""
     answers = {"host": host()}
@@ -164,7 +183,10 @@ def answer(questions):
     answers["units"] = units(names) if names else {}
     commands = questions.get("commands") or {}
     answers["commands"] = {name: command(asked) for name, asked in commands.items()}
+    answers["bridges"] = {tree: bridges(tree) for tree in questions.get("bridges") or []}
     devices = questions.get("users") or {}
     answers["urls"] = {address: url(address) for address in questions.get("urls") or []}
     answers["users"] = {name: users(patterns) for name, patterns in devices.items()}
+    schedulers = questions.get("schedulers") or {}
+    answers["schedulers"] = {name: scheduler(ask) for name, ask in schedulers.items()}
     return answers

@@ -15,9 +15,11 @@ version_added: 0.1.0
 options:
   questions:
     description:
-      - O(questions) holds lists C(files), C(globs), C(packages) (patterns), C(units) and C(urls),
+      - O(questions) holds lists C(files), C(globs), C(packages) (patterns), C(units), C(urls) and
+        C(bridges) (trees of sysfs),
         and mappings C(commands) (name to argv, or to C(argv), C(stdin) and C(limit) in seconds)
-        and C(users) (name to patterns of device files).
+        and C(users) (name to patterns of device files), and C(schedulers) (name to what is asked
+        about the main kube-scheduler, which C(module_utils/scheduler.py) lists).
     type: dict
     default: {}
 """
@@ -40,6 +42,8 @@ answers:
       C(packages) from name to C(version) and C(held); C(units) from name to systemd's states;
       C(commands) from name to C(rc), C(out) and C(err), rc 127 where the program is missing;
       C(users) from name to a list of C(pid) and C(name);
+      C(schedulers) from name to how the main kube-scheduler runs;
+      C(bridges) from a tree to the PCI bridges whose access control services (ACS) are on;
       C(urls) from address to C(status) and C(msg), of a request that fetches nothing.
     - C(job) holds C(request), C(result) and C(runs) where an earlier run left a command that
       outlived its connection.

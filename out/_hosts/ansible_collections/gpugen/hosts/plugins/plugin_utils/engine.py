@@ -24,8 +24,8 @@ Questions = dict[str, Any]
 Seen = dict[str, Any]
 Wanted = Mapping[str, Any]
 Ask = Callable[[Questions], Mapping[str, Any]]
-NAMED = ("commands", "users")  # answers of one role, by its own names
-LISTED = ("files", "globs", "units", "urls")  # answers by what is asked
+NAMED = ("commands", "users", "schedulers")  # answers of one role, by its own names
+LISTED = ("files", "globs", "units", "urls", "bridges")  # answers by what is asked
 ROUNDS = 6  # more is a circle in a role's questions
 
 

@@ -105,6 +105,7 @@ def _of_containerd(host: Host) -> dict[str, Any]:
         "is_there": is_there,
         "pull": [*own, "images", "pull", "--hosts-dir", "/etc/containerd/certs.d", _image(host)],
         "run": [*own, *run, _image(host), NAME, "nvidia-smi", "-L"],
+        "looks_always": True,
         "find": [*own, "containers", "ls", "--quiet", f"id=={NAME}"],
         "end": [*own, "tasks", "delete", "--force", NAME],
         "delete": [*own, "containers", "delete", NAME],
@@ -120,6 +121,7 @@ def _of_docker(host: Host) -> dict[str, Any]:
         "is_there": host.said("image of docker")["out"] != "",
         "pull": [*TIMED, "docker", "pull", "--quiet", _image(host)],
         "run": [*TIMED, *run, _image(host), "nvidia-smi", "-L"],
+        "looks_always": False,  # docker removes it, unless the run failed
         "find": ["docker", "ps", "--all", "--quiet", "--filter", f"name=^/?{NAME}$"],
         "end": [],
         "delete": ["docker", "rm", "--force", NAME],
