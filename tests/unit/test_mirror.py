@@ -29,6 +29,7 @@ SUBJECTS = {  # files about what no single module does
     "catalog/test_release_features": "what hangs on a release, in all that is rendered",
     "checks/test_distribution_rules": "what a distribution changes or refuses",
     "checks/test_one_mistake": "one mistake is one finding, of all checks",
+    "cli/test_shared": "the collection that clusters share",
     "components/test_options": "options of every component, as records",
     "load/test_bounded_work": "hostile files, from the reader to the findings",
     "load/test_hostile": "the corpus of hostile and mistaken files",

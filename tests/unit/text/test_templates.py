@@ -26,6 +26,7 @@ class Line(NamedTuple):
     """A record of a test."""
 
     source: str
+    collections: str
     ssh_options: tuple[str, ...]
 
 
@@ -47,14 +48,15 @@ def test_a_template_decides_nothing(name: str) -> None:
 def test_a_field_that_the_record_has_not_is_an_error() -> None:
     class Short(NamedTuple):
         source: str
+        collections: str
 
     with pytest.raises(UndefinedError, match="ssh_options"):
-        templates.render("render/ansible.cfg.j2", Short("x"))
+        templates.render("render/ansible.cfg.j2", Short("x", ""))
 
 
 def test_text_of_a_spec_is_text() -> None:
-    text = templates.render("render/ansible.cfg.j2", Line(MARKS, (MARKS,)))
-    assert text.count(MARKS) == 2
+    text = templates.render("render/ansible.cfg.j2", Line(MARKS, MARKS, (MARKS,)))
+    assert text.count(MARKS) == 3
     assert "49" not in text
 
 
