@@ -182,6 +182,17 @@ def test_a_host_on_which_nothing_is_due_is_left_after_the_checks() -> None:
     assert tasks("site", WORK).index(ends[0]) < first
 
 
+def test_a_block_goes_on_whatever_is_decided_inside_it() -> None:
+    """Ansible asks a block's condition before each task in it, those of included roles too."""
+    text = (assets.collection() / "playbooks/vars/run.yml").read_text("utf-8")
+    later = {name for name, value in yaml.safe_load(text).items() if "ansible_facts" in value}
+    assert "gpugen_reboot_due" in later
+    for playbook, play in EVERY:
+        for task in plays(playbook)[play]["tasks"]:
+            if "block" in task:
+                assert not {word for word in later if word in str(task["when"])}, task["name"]
+
+
 def test_batches_stop_at_the_first_failure() -> None:
     for playbook in ("site", "remove"):
         (play,) = (each for each in plays(playbook) if "gpugen_batches" in each.get("vars", {}))
