@@ -83,6 +83,8 @@ class ActionModule(ActionBase):
         if problems:
             unique = list(dict.fromkeys(problems))
             result.update(failed=True, msg=task_vars["inventory_hostname"] + ": " + "; ".join(unique))
+            if not self._task.until:
+                del result["ansible_facts"]  # Ansible keeps none of a failed task, and prints them all
         return result
 
     def _write(self, decisions, seen, wanted, task_vars):

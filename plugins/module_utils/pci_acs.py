@@ -18,7 +18,7 @@ MOST = 64  # capabilities of one device; a longer chain is a loop
 def control_at(descriptor):
     """Return where a device keeps its ACS control register, 0 if it has none."""
     at = FIRST
-    for _ in range(MOST):
+    for _dummy in range(MOST):
         raw = os.pread(descriptor, 4, at)
         header = int.from_bytes(raw, "little") if len(raw) == 4 else 0
         if header in (0, 0xFFFFFFFF):
@@ -61,7 +61,7 @@ def main(word, sysfs):
     """Print the bridges whose ACS is on, or was before it was switched off."""
     for name, path in bridges(sysfs):
         if is_on(path, word == "clear"):
-            print(name)
+            sys.stdout.write(name + "\n")
 
 
 if __name__ == "__main__":

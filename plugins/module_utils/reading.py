@@ -143,7 +143,7 @@ def url(address):
 
     try:
         request = urllib.request.Request(address, method="HEAD")
-        with urllib.request.urlopen(request, timeout=30) as found:
+        with urllib.request.build_opener().open(request, timeout=30) as found:
             return {"status": found.status, "msg": "OK"}
     except urllib.error.HTTPError as problem:
         return {"status": problem.code, "msg": str(problem)}

@@ -64,7 +64,7 @@ def look(
     """Ask until no role has a question that is not answered."""
     seen: dict[str, Seen] = {name: {} for name in roles}
     first = True
-    for _ in range(ROUNDS):
+    for _dummy in range(ROUNDS):
         asked = {name: role.questions(wanted, seen[name]) for name, role in roles.items()}
         due = {name: _unanswered(asked[name], seen[name]) for name in roles}
         of_host, of_control = _merged(due), _merged(_of_control(due))

@@ -22,8 +22,7 @@ REMOVAL = """\
 - name: Remove what the role brought
   hosts: gpu
   become: true
-  gather_facts: true
-  gather_subset: ["!all", "!min", distribution, kernel, pkg_mgr, python, service_mgr]
+  gather_facts: false
   tasks:
     - name: Remove
       ansible.builtin.import_role: {name: gpugen.hosts.gpu_prerequisites, tasks_from: absent}
@@ -53,14 +52,15 @@ CHANGING = """\
 - name: Bring what the driver needs, whatever the kernel
   hosts: gpu
   become: true
-  gather_facts: true
-  gather_subset: ["!all", "!min", distribution, kernel, pkg_mgr, python, service_mgr]
+  gather_facts: false
   tasks:
     - name: Run the role
-      ansible.builtin.import_role: {name: gpu_prerequisites}
+      ansible.builtin.import_role: {name: gpugen.hosts.gpu_prerequisites}
     - name: Say what is due
       ansible.builtin.debug:
-        msg: "{{ gpu_prerequisites_reboot_due }}: {{ gpu_prerequisites_disruption | join }}"
+        msg: "{{ decision.reboot_due }}: {{ decision.interrupts | join }}"
+      vars:
+        decision: "{{ gpu_prerequisites_decision }}"
 """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -288,3 +289,33 @@ def test_a_node_is_labelled_tainted_verified_and_cleaned(runs: Runs) -> None:
     assert not {*labels} & {"gpugen/pool", "lab.example/flips"}
     assert not [key for key in notes if key.startswith("gpugen/")]
     assert taint not in found["spec"].get("taints", [])
+
+
+def test_a_taint_that_comes_meanwhile_stays_beside_ours(runs: Runs, tmp_path: Path) -> None:
+    """KUB-01: controllers set some of their own at any time, such as behind a cordon."""
+    taint = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
+    other = {"key": "lab.example/theirs", "effect": "NoSchedule"}
+    real, kubectl = runs.cluster.kubectl[0], tmp_path / "kubectl"
+    set_theirs = shlex.join(
+        [
+            *runs.cluster.kubectl,
+            "--context=admin",
+            "taint",
+            "node",
+            NODE,
+            f"{other['key']}=:NoSchedule",
+        ]
+    )
+    kubectl.write_text(
+        f"#!/bin/sh\ncase $* in *'patch node'*/spec/taints*)\n"
+        f"  mkdir {tmp_path}/once 2>/dev/null && {set_theirs} >/dev/null ;;\nesac\n"
+        f'exec {real} "$@"\n',
+        encoding="utf-8",
+    )
+    kubectl.chmod(0o755)
+    client = [str(kubectl), *runs.cluster.kubectl[1:]]
+    code, said = runs.play("converge", gpu_node_taints=[taint], __gpu_node_kubectl=client)
+    assert code == 0, said
+    assert (tmp_path / "once").is_dir()
+    found = runs.cluster.plane.api.get(f"/api/v1/nodes/{NODE}")["spec"]["taints"]
+    assert [each for each in (taint, other) if each not in found] == []

@@ -193,4 +193,4 @@ def test_a_host_as_data(collections: Path, tmp_path: Path) -> None:
 def test_roles_by_tags(collections: Path, options: tuple[str, ...], is_read: bool) -> None:
     told = play(collections, decide(by_tags=True), options=options, door_path="/nowhere")
     assert told.code == 0, told.output
-    assert (told.shown is not None) == is_read
+    assert bool(told.shown) == is_read

@@ -42,10 +42,35 @@ GONE = """\
     ansible_host: 127.0.0.1
     ansible_port: 1
 """
-HELD = 'gpu_node_is_held: "{{ gpu_node_is_empty | default(false) }}"\n'
 EMPTY = """\
 - name: gpu_node empty
   ansible.builtin.set_fact: {gpu_node_is_empty: true}
+- name: Read the node
+  gpugen.hosts.decide: {roles: [gpu_node]}
+"""
+OPTIONS = {
+    "stub_disruption": {"type": "dict", "default": {}},
+    "stub_reboots": {"type": "list", "elements": "str", "default": []},
+    "stub_shortfalls": {"type": "dict", "default": {}},
+    "gpu_node_is_empty": {"type": "bool", "default": False},
+}
+DECISION = """\
+ROLE = __name__.rpartition(".")[2]
+
+
+def questions(wanted, seen):
+    return {}
+
+
+def decide(seen, wanted):
+    return {
+        "faults": [],
+        "shortfalls": wanted["stub_shortfalls"].get(ROLE, []),
+        "interrupts": wanted["stub_disruption"].get(ROLE, []),
+        "due": True,
+        "reboot_due": ROLE in wanted["stub_reboots"],
+        "is_held": wanted["gpu_node_is_empty"],
+    }
 """
 
 
@@ -80,21 +105,22 @@ class Plays:
         local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
         own = {"all": {"vars": local}}
         (folder / "local.yml").write_text(yaml.safe_dump(own), encoding="utf-8")
-        for role in sorted((beside(folder) / "roles").iterdir()):
+        collection = beside(folder)
+        for role in sorted((collection / "roles").iterdir()):
             self._note_turns(role)
+            shutil.rmtree(collection / "plugins/plugin_utils" / role.name)
+            _write(collection / f"plugins/plugin_utils/{role.name}.py", DECISION)
 
     def _note_turns(self, role: Path) -> None:
         specs = yaml.safe_load((role / "meta/argument_specs.yml").read_text(encoding="utf-8"))
         shutil.rmtree(role)
-        reasons = f"(stub_disruption | default({{}})).{role.name} | default([])"
-        left = f'{role.name}_disruption: "{{{{ {reasons} }}}}"\n'
-        own = {f"{role.name} converge": GONE} if role.name == "nvidia_driver" else {}
+        own = {"gpu_node empty": EMPTY, "nvidia_driver converge": GONE}
         for entry in specs["argument_specs"]:
             name = f"{role.name} {entry}"
             note = f"- name: {name}\n  ansible.builtin.debug: {{msg: its turn}}\n"
-            texts = {**own, "gpu_node empty": EMPTY}
-            _write(role / f"tasks/{entry}.yml", texts.get(name, note))
-        _write(role / "vars/main.yml", left + (HELD if role.name == "gpu_node" else ""))
+            _write(role / f"tasks/{entry}.yml", own.get(name, note))
+        main = {"short_description": "A role of the test", "options": OPTIONS}
+        _write(role / "meta/argument_specs.yml", yaml.safe_dump({"argument_specs": {"main": main}}))
 
     def run(
         self,
@@ -134,7 +160,7 @@ class Plays:
         return Run(done.returncode, steps, failed)
 
 
-ROLE_NAMES = tuple(f"{path.name} : " for path in (ROOT / "roles").iterdir())
+ROLE_NAMES = tuple(f"{path.name} : {path.name} " for path in (ROOT / "roles").iterdir())
 
 
 def _write(file: Path, content: str) -> None:
@@ -191,15 +217,21 @@ def test_every_connection_notices_a_dead_link_also_behind_a_jump_host(
 
 @pytest.mark.parametrize("tags", ["nvidia_driver", "nvidia_container_toolkit", "gpu_node"])
 def test_a_part_of_the_roles_gives_back_the_node_that_it_emptied(plays: Plays, tags: str) -> None:
-    """KUB-03: the agents that were sent away are called back, awaited and proven before."""
+    """KUB-03: the agents that were sent away are called back before."""
     run = plays.run("--tags", tags, stub_disruption={tags: ["a reason"]}, **WORD)
     own = [f"{tags} converge"] if tags != "gpu_node" else []
-    proof = [f"{tags} verify"] if tags != "gpu_node" else []
     assert run.code == 0
     assert run.after_preflight(FIRST) == [
-        *("gpu_node empty", *own, "gpu_node converge"),
-        *(*proof, "gpu_node verify", "gpu_node release"),
+        *("gpu_node empty", *own, "gpu_node converge", "gpu_node release")
     ]
+
+
+@pytest.mark.parametrize("role", ["nvidia_driver", "gpu_node"])
+def test_a_node_that_is_not_as_expected_stays_cordoned(plays: Plays, role: str) -> None:
+    """KUB-03: the host is verified before, and the node behind it."""
+    run = plays.run(stub_shortfalls={role: ["XXX-01: not there"]}, **DRIVER, **WORD)
+    assert run.after_preflight(FIRST)[-1] == "gpu_node converge"
+    assert "XXX-01: not there" in run.messages[FIRST]
 
 
 def test_a_part_of_the_roles_that_interrupts_nobody_leaves_the_node_alone(plays: Plays) -> None:
@@ -222,14 +254,13 @@ def test_who_skips_a_role_skips_neither_word_nor_drain(plays: Plays) -> None:
     assert "DRV-15: driver 1 -> 2; pass" in run.messages[FIRST]
     run = plays.run(*skips, **DRIVER, **WORD)
     assert run.after_preflight(FIRST) == [
-        *("gpu_node empty", "nvidia_driver converge", "gpu_node converge"),
-        *("nvidia_driver verify", "gpu_node verify", "gpu_node release"),
+        *("gpu_node empty", "nvidia_driver converge", "gpu_node converge", "gpu_node release")
     ]
 
 
 def test_who_skips_a_role_still_reboots_for_another(plays: Plays) -> None:
     """DRV-16, DRV-18: here the host is the machine that the play runs on."""
-    run = plays.run("--skip-tags", "gpu_prerequisites", nvidia_driver_reboot_due=True, **WORD)
+    run = plays.run("--skip-tags", "gpu_prerequisites", stub_reboots=["nvidia_driver"], **WORD)
     assert "DRV-18: reboot required" in run.messages[FIRST]
 
 

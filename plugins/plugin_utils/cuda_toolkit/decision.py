@@ -80,7 +80,7 @@ def _removal(own: Host, wanted: Wanted) -> dict[str, Any]:
         "remove_due": bool(retired),
         "retired": retired,
         "removal_fault": transaction.removal_fault(own, transaction.Simulation(own, wanted)),
-        "forgotten": [f"{LINK}-{major}.{minor}" for _, major, minor in toolkits],
+        "forgotten": [f"{LINK}-{major}.{minor}" for _dummy, major, minor in toolkits],
     }
 
 

@@ -37,7 +37,7 @@ def unavailable(own: Host) -> list[str]:
     if own.manager != "apt":
         return []
     offered = offers(own)
-    known = {name for name, _ in offered}
+    known = {name for name, _dummy in offered}
     found = [name for name in own.missing if name not in known]
     starts = (f"{own.cudnn}.", f"{own.cudnn}-")
     versions = [version for name, version in offered if name == own.cudnn_package]

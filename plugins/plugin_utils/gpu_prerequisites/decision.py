@@ -43,7 +43,7 @@ def _present(host: Host) -> dict[str, Any]:
 
 
 def _files(host: Host) -> dict[str, Any]:
-    keyed, _ = repositories.keys(host)
+    keyed, _dummy = repositories.keys(host)
     exclusions = updates.file(host)
     named = [{**own, "mode": "0644"} for own in repositories.files(host, keyed)]
     return {

@@ -93,11 +93,11 @@ class Kernel(NamedTuple):
 
 def kernel(host: Host) -> Kernel:
     """Return the running kernel, by what is installed of its release."""
-    base, _, flavour = host.kernel.partition("+")
+    base, _dummy, flavour = host.kernel.partition("+")
     known = [end for end in ARCHITECTURES if base.endswith(end)]
     release = base.removesuffix(known[0]) if known else host.kernel
     rows = (line.partition("|") for line in host.installed)
-    stems = [name for name, _, version in rows if version == release and _is_stem(name)]
+    stems = [name for name, _dummy, version in rows if version == release and _is_stem(name)]
     stem = stems[0] if stems else "kernel"
     return Kernel(release, stem, f"{stem}-{flavour}" if flavour else stem)
 
@@ -141,7 +141,9 @@ def _name(own: Kernel, name: str) -> str:
 
 
 def _newer(installed: list[str], release: str) -> list[str]:
-    rows = [(name, version) for name, _, version in (line.partition("|") for line in installed)]
+    rows = [
+        (name, version) for name, _dummy, version in (line.partition("|") for line in installed)
+    ]
     kernels = {version for name, version in rows if _is_kernel(name)}
     devel = [v for name, v in rows if name.startswith("kernel") and name.endswith("-devel")]
     return [version for version in dict.fromkeys(devel) if version in kernels - {release}]

@@ -132,7 +132,7 @@ def _listening(seen: Seen, wanted: Wanted) -> list[str]:
     lines = [line for path in _sockets(wanted) for line in answers.text(seen, path).splitlines()]
     rows = [row for row in map(str.split, lines) if len(row) > 3 and row[3] == LISTENS]
     ends = (row[1].partition(":") for row in rows)
-    return list(dict.fromkeys(address for address, _, port in ends if port == PORT))
+    return list(dict.fromkeys(address for address, _dummy, port in ends if port == PORT))
 
 
 def _gpus(seen: Seen) -> int:

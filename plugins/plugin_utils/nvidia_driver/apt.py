@@ -79,7 +79,7 @@ def family(state: State, own_versions: list[str]) -> Family:
     own, host = state.own, state.host
     offers = packages.offered(host.out("offers"))
     at_version = [name for name, found in offers if found.startswith(f"{own.version}-")]
-    any_version = [name for name, _ in offers]
+    any_version = [name for name, _dummy in offers]
     simulation = host.answer("simulation")
     text = pin(own, own_versions)
     is_pinned = host.text(names.PREFERENCES) == text

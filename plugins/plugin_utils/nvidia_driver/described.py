@@ -70,7 +70,7 @@ def _add_files(seen: dict[str, Any], own: Wants) -> None:
     if own.by_packages:
         written.append(transaction.lock(now, family_of(now))["file"])
     if own.stream and host.is_dnf:
-        module, _, stream = own.stream.partition(":")
+        module, _dummy, stream = own.stream.partition(":")
         written.append(files.file(names.STREAM, f"[{module}]\nstate=enabled\nstream={stream}\n"))
     written.append(files.file(names.RECORD, files.as_json(files.record(now))))
     seen["files"].update({each["path"]: _file(each["content"]) for each in written})

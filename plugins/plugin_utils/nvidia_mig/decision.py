@@ -144,7 +144,7 @@ def _shortfalls(own: Host, wanted: Wanted) -> Iterator[str]:
 def _package(own: Host, seen: Seen, wanted: Wanted) -> dict[str, Any]:
     """Return how the package is installed, and what is said where it cannot be (MIG-03)."""
     version, manager = wanted["nvidia_mig_version"], system.package_manager(seen)
-    offers = [own for _, own in repositories.offered(answers.command(seen, "offers")["out"])]
+    offers = [own for _dummy, own in repositories.offered(answers.command(seen, "offers")["out"])]
     able = [own for own in offers if own.startswith(f"{version}-")]
     listed = ", ".join(dict.fromkeys(offers)) or "none"
     note = {

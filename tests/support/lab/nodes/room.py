@@ -105,7 +105,7 @@ class Room:
         deb.sign(self._packages, key)
 
     def _start(self, name: str, own: machine.Machine) -> Node:
-        folder = self.folder / "nodes" / name
+        folder = self.folder / "nodes" / f"{self._count}-{name}"  # stories use names anew
         address = f"{NET}.{self._count}"
         self._count += 1
         tree = self._bases[own.system]

@@ -84,7 +84,7 @@ def run(path, sha256, *arguments):
     """Replace this process by the program, or refuse to."""
     found = program_faults(path, sha256)
     if found:
-        sys.exit("%s is not run: %s" % (path, "; ".join(found)))
+        raise SystemExit("%s is not run: %s" % (path, "; ".join(found)))
     os.execve(path, [path, *arguments], dict(os.environ, TMPDIR=os.path.dirname(path)))
 
 
@@ -93,7 +93,7 @@ def main(*arguments):
     try:
         run(*arguments)
     except OSError as problem:
-        sys.exit(str(problem))
+        raise SystemExit(str(problem))
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def _digest(own: Mapping[str, Any] | None) -> str | None:
 
 def _system(host: Mapping[str, Any]) -> dict[str, str]:
     lines = (line.partition("=") for line in host["os_release"].splitlines())
-    release = {name: value.strip("\"'") for name, _, value in lines}
+    release = {name: value.strip("\"'") for name, _dummy, value in lines}
     return {
         "os": release.get("ID", ""),
         "osVersion": release.get("VERSION_ID", ""),

@@ -30,7 +30,7 @@ def described(wanted: Wanted) -> dict[str, Any]:
 
 
 def _host(host: Host) -> dict[str, Any]:
-    name, _, version = str(host.own("os")).partition("-")
+    name, _dummy, version = str(host.own("os")).partition("-")
     return {
         "os_release": f"ID={IDS.get(name, name)}\nVERSION_ID={version}\n",
         "kernel": KERNEL,

@@ -65,7 +65,7 @@ def root(text: str, add: str, ours: Sequence[str], instead: Sequence[str]) -> Ro
     except tomllib.TOMLDecodeError as problem:
         return plain._replace(fault=f"is no valid TOML: {problem}")
     imports, version = data.get("imports", []), data.get("version", 1)
-    if type(version) is not int:
+    if isinstance(version, bool) or not isinstance(version, int):
         return plain._replace(fault="has a version that is no number")
     if not isinstance(imports, list) or not all(isinstance(path, str) for path in imports):
         return plain._replace(version=version, fault="has imports that are no list of paths")
@@ -130,7 +130,7 @@ def _added(text: str, path: str) -> str:
     if span is None:
         return f"imports = [{json.dumps(path)}]\n{text}"
     elements = _elements(text, span)
-    kind, _, end = elements[-1] if elements else ("[", 0, text.index("[", span[0]) + 1)
+    kind, _dummy, end = elements[-1] if elements else ("[", 0, text.index("[", span[0]) + 1)
     before, after = {"[": ("", ""), ",": (" ", ",")}.get(kind, (", ", ""))
     new = before + json.dumps(path) + after
     return text[:end] + new + text[end:]
@@ -149,7 +149,7 @@ def _replaced(text: str, ours: Sequence[str], instead: Sequence[str]) -> str:
         return text[: span[0]] + (text[end + 1 :] if end >= 0 else "")
     for at in range(len(elements) - 1, -1, -1):
         if paths[at] in ours:
-            _, start, end = elements[at]
+            _dummy, start, end = elements[at]
             if not new:
                 start, end = _with_comma(text, elements, at)
             text = text[:start] + new + text[end:]
@@ -163,7 +163,7 @@ def _path(text: str, element: Element) -> str:
 
 def _with_comma(text: str, elements: Sequence[Element], at: int) -> tuple[int, int]:
     """Return the span of an element and of the one comma that leaves with it."""
-    _, start, end = elements[at]
+    _dummy, start, end = elements[at]
     if at and text[elements[at - 1].end : start].isspace():
         return elements[at - 1].start, end
     return start, elements[at + 1].end if at + 1 < len(elements) else end

@@ -136,7 +136,7 @@ def _stream_commands(own: Wants, host: Host) -> list[list[str]]:
     """Return what enables the one stream of branch and flavour; dnf does not switch between two
     (DRV-05).
     """
-    module, _, stream = own.stream.partition(":")
+    module, _dummy, stream = own.stream.partition(":")
     if not module or (enabled_stream(host) == stream and stream):
         return []
     return [stream_reset(own), [*_MODULE, "enable", own.stream]]

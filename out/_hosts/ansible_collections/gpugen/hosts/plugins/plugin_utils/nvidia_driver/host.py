@@ -234,7 +234,7 @@ def _functions(uevents: str) -> Iterable[Mapping[str, str]]:
     """Return the PCI functions of concatenated uevent files, of which the driver comes first."""
     found: list[dict[str, str]] = [{}]
     for line in uevents.splitlines():
-        name, _, value = line.partition("=")
+        name, _dummy, value = line.partition("=")
         starts = name == "DRIVER" or (name == "PCI_CLASS" and found[-1].keys() != {"DRIVER"})
         if starts:
             found.append({})

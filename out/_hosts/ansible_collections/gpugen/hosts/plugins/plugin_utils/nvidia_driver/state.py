@@ -95,7 +95,7 @@ def wants_key(own: Wants, host: Host) -> bool:
 
 
 def _has_driver_version(text: str) -> bool:
-    upstream, separator, _ = names.without_epoch(text).partition("-")
+    upstream, separator, _dummy = names.without_epoch(text).partition("-")
     return bool(separator) and names.is_driver_version(upstream)
 
 

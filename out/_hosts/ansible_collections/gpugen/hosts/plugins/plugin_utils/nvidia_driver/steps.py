@@ -60,9 +60,9 @@ def dkms_due(now: State) -> bool:
 def is_built(now: State) -> bool:
     """Tell whether DKMS has the modules of the kernel that runs."""
     for line in now.host.out("dkms").splitlines():
-        what, _, status = line.partition(": ")
+        what, _dummy, status = line.partition(": ")
         module, *rest = what.split(", ")
-        name, _, version = module.partition("/")
+        name, _dummy, version = module.partition("/")
         found = (name.startswith("nvidia"), version, *rest[:1])
         if found == (True, now.own.version, now.host.kernel) and status.startswith("installed"):
             return True
