@@ -181,7 +181,7 @@ def test_a_host_of_that_inventory_is_checked(home: Path, example: Path) -> None:
         home=home,
         code=2,
     )
-    assert "; PRE-01: " in said
+    assert "gpu-01.lab.example: PRE-01: " in said  # as in the plays: first what comes first
     assert "nvidia_driver_decision" not in said  # all that was decided is not for people
     assert "Apply the spec to hosts" not in said.partition("PLAY RECAP")[0] or "changed=0" in said
 
