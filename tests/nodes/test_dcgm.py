@@ -5,6 +5,7 @@ Each step is run once and keeps what it saw; a test asks for its step, which ask
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -93,8 +94,10 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def host(room: Room, checkout: Checkout) -> Host:
-    return Host(room, checkout)
+def host(room: Room, checkout: Checkout) -> Iterator[Host]:
+    own = Host(room, checkout)
+    yield own
+    room.stop([own.node])
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -159,10 +159,12 @@ def host(
     upstream: Callable[[str], Path],
     mock_of_nvml: Path,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Host:
+) -> Iterator[Host]:
     folder = tmp_path_factory.mktemp("mig-layer")
     layer = mig_machine.layer(folder, upstream("mig-parted"), mock_of_nvml, MODEL, GPUS)
-    return Host(room, checkout, layer)
+    own = Host(room, checkout, layer)
+    yield own
+    room.stop([own.node])
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ PLAY = """\
       loop_control: {loop_var: step}
 """
 READY = {"type": "Ready", "status": "True", "reason": "Test", "message": "ready"}
+HEARTBEAT = 10.0  # seconds; controllers are patient for forty or more
 LONG = ".".join(["n" * 63] * 4)[:253]
 
 
@@ -199,12 +201,10 @@ class Runs:
     def play(self, *steps: str, **extra: Any) -> tuple[int, str]:
         """Run entry points of the role; return the status and what is said.
 
-        The node reports itself before: if it is silent, a controller takes it for lost.
+        The node reports itself meanwhile: if it is silent, a controller takes it for lost.
         """
-        status = {"conditions": [READY]}
-        self.cluster.plane.api.merge(f"/api/v1/nodes/{NODE}/status", {"status": status})
         own = {"steps": steps, "gpu_node_reasons": ["a reason"], **extra}
-        done = subprocess.run(
+        process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "ansible", "playbook", "play.yml"),
                 *("-i", "hosts.json", "--extra-vars", json.dumps(own)),
@@ -217,11 +217,24 @@ class Runs:
                 "ANSIBLE_HOME": str(self.folder / "home"),
                 "ANSIBLE_NOCOLOR": "1",
             },
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
-            check=False,
         )
-        return done.returncode, done.stdout + done.stderr
+        with process:
+            while True:
+                self.report()
+                try:
+                    said, _ = process.communicate(timeout=HEARTBEAT)
+                except subprocess.TimeoutExpired:
+                    continue
+                return process.returncode, said
+
+    def report(self) -> None:
+        """Say that the node is ready, as a kubelet does."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        status = {"conditions": [{**READY, "lastHeartbeatTime": now}]}
+        self.cluster.plane.api.merge(f"/api/v1/nodes/{NODE}/status", {"status": status})
 
     def holder(self) -> str:
         """Return the note of who cordoned the node, empty if nobody did."""
