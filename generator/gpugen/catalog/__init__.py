@@ -42,14 +42,25 @@ class UnknownRow(KeyError):  # noqa: N818 says what happened, like FileNotFoundE
 
     kind: the word for a row, with hyphens. section: what ``gpugen catalog`` lists it under.
     close: ids that may be meant, best first. newest: the newest that is known, where this one is
-    newer; then no other is meant.
+    newer; then no other is meant. what, way: where it names something else, that, as a sentence,
+    and what to write instead.
     """
 
     def __init__(
-        self, kind: str, section: str, id: str, close: tuple[str, ...], newest: str = ""
+        self,
+        kind: str,
+        section: str,
+        id: str,
+        close: tuple[str, ...],
+        newest: str = "",
+        *,
+        what: str = "",
+        way: str = "",
     ) -> None:
         super().__init__(id)
         self.newest = newest
+        self.what = what
+        self.way = way
         self.kind = kind
         self.section = section
         self.id = id
@@ -71,13 +82,15 @@ class UnknownRow(KeyError):  # noqa: N818 says what happened, like FileNotFoundE
         if self.newest:
             word = f"{self.word[0].upper()}{self.word[1:]}"
             return newer_words(f"{word} {self.id!r}", self.newest)
-        return f"no {self.word} {self.id!r} in the catalogue"
+        return self.what or f"no {self.word} {self.id!r} in the catalogue"
 
     @property
     def meant(self) -> str:
         """A question with the ids that may be meant, or all of them; empty where none is."""
         if self.newest:
             return f"{UPGRADE};"
+        if self.what:
+            return self.way
         if len(self.close) > 3:
             return f"did you mean one of {', '.join(self.close)}?"
         return f"did you mean {' or '.join(self.close)}?" if self.close else ""
@@ -201,7 +214,20 @@ class Catalog:
     def _unknown(self, section: str, id: str) -> UnknownRow:
         from gpugen.catalog.similar import similar
 
+        if section == "gpus" and (other := _named_elsewhere(id)):
+            return UnknownRow(*KINDS[section], id, (), what=other[0], way=other[1])
         known = self.ids(section)
         if section in VERSIONED and (newest := newest_before(id, known)):
             return UnknownRow(*KINDS[section], id, (), newest)
         return UnknownRow(*KINDS[section], id, similar(section, id, known))
+
+
+def _named_elsewhere(id: str) -> tuple[str, str] | None:
+    """Return what else a name means that is no GPU model, and what to write instead."""
+    from gpugen.catalog import machines
+
+    if machine := machines.named(id):
+        return machine.what, machine.way
+    if why := machines.reason(id):
+        return f"nothing is rendered for {id!r}: {why}", ""
+    return None

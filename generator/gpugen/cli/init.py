@@ -62,8 +62,8 @@ def command(
     try:
         values = starter(Catalog(), cluster, model, count, hosts, requirement or installed())
     except UnknownRow as unknown:
-        hint = unknown.meant or "'gpugen catalog gpus' lists them"
-        raise UsageError(f"no GPU model {model!r} in the catalogue", hint) from unknown
+        hint = unknown.meant.rstrip(";") or "'gpugen catalog gpus' lists them"
+        raise UsageError(unknown.message, hint) from unknown
     written = dict(files(values))
     written["schemas/cluster.editor.schema.json"] = editor_schema()
     written["schemas/repository.editor.schema.json"] = repository_schema()

@@ -132,8 +132,8 @@ def _geometry(model: str, root: Path | None) -> MigGeometry:
     try:
         gpu = open_workspace(root).catalog.gpu(model)
     except UnknownRow as unknown:
-        hint = unknown.meant or "'gpugen catalog gpus' lists them"
-        raise UsageError(f"no GPU model {model!r} in the catalogue", hint) from unknown
+        hint = unknown.meant.rstrip(";") or "'gpugen catalog gpus' lists them"
+        raise UsageError(unknown.message, hint) from unknown
     if gpu.geometry is None:
         what = "the MIG profiles are not documented" if gpu.is_mig_capable else "it has no MIG"
         raise UsageError(f"{model} cannot be partitioned: {what}")
