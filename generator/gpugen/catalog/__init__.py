@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -214,7 +215,7 @@ class Catalog:
     def _unknown(self, section: str, id: str) -> UnknownRow:
         from gpugen.catalog.similar import similar
 
-        if section == "gpus" and (other := _named_elsewhere(id)):
+        if other := _named_elsewhere(section, id):
             return UnknownRow(*KINDS[section], id, (), what=other[0], way=other[1])
         known = self.ids(section)
         if section in VERSIONED and (newest := newest_before(id, known)):
@@ -222,12 +223,13 @@ class Catalog:
         return UnknownRow(*KINDS[section], id, similar(section, id, known))
 
 
-def _named_elsewhere(id: str) -> tuple[str, str] | None:
-    """Return what else a name means that is no GPU model, and what to write instead."""
+def _named_elsewhere(section: str, id: str) -> tuple[str, str] | None:
+    """Return what else a name means that has no row, and what to write instead."""
     from gpugen.catalog import machines
 
-    if machine := machines.named(id):
+    if section == "gpus" and (machine := machines.named(id)):
         return machine.what, machine.way
-    if why := machines.reason(id):
-        return f"nothing is rendered for {id!r}: {why}", ""
+    for row in reading.table("not-rendered").get(section, ()):
+        if any(fnmatchcase(id.lower(), pattern) for pattern in row["names"]):
+            return f"nothing is rendered for {id!r}: {row['why']}", row.get("way", "")
     return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from gpugen.catalog import reading
@@ -16,31 +15,31 @@ _LOCAL = "-nolssd"  # of Google Cloud: the same machine without local disks
 class Machine(NamedTuple):
     """A machine or an accelerator of a cloud.
 
-    count: GPUs per machine; 0: a fraction of one; None: an accelerator, of which machines have any
+    gpus: per machine; 0: a fraction of one; None: an accelerator, of which machines have any
     number. whole: a machine with whole GPUs of the model, where this one has a fraction.
     """
 
     name: str
     owner: str
     model: str
-    count: int | None
+    gpus: int | None
     whole: str = ""
 
     @property
     def what(self) -> str:
         """What the name means, as a sentence."""
-        if self.count is None:
+        if self.gpus is None:
             return f"{self.name!r} is {self.owner}'s name of an accelerator, not a GPU model"
-        has = f"{self.count} GPU{'s' * (self.count > 1)}" if self.count else "a fraction of a GPU"
+        has = f"{self.gpus} GPU{'s' * (self.gpus > 1)}" if self.gpus else "a fraction of a GPU"
         return f"{self.name!r} is a machine of {self.owner} with {has}, not a GPU model"
 
     @property
     def way(self) -> str:
         """What to write instead."""
-        if self.count == 0:
+        if self.gpus == 0:
             other = f", such as {self.whole}" if self.whole else ""
             return f"choose a machine with whole GPUs{other}: a fraction is a vGPU;"
-        return f"write model: {self.model}{f', count: {self.count}' if self.count else ''};"
+        return f"write model: {self.model}{f', count: {self.gpus}' if self.gpus else ''};"
 
 
 def named(name: str) -> Machine | None:
@@ -57,14 +56,6 @@ def named(name: str) -> Machine | None:
                 if machine.name.lower().removeprefix("standard_") == sought:
                     return machine._replace(name=name)
     return None
-
-
-def reason(name: str) -> str:
-    """Return why nothing is rendered for what people call so; empty where nothing says so."""
-    for row in reading.parse((reading.FOLDER / "not-rendered.yaml").read_text("utf-8")):
-        if any(fnmatchcase(name.lower(), pattern) for pattern in row["names"]):
-            return str(row["why"])
-    return ""
 
 
 def _of(model: str) -> Iterator[Machine]:

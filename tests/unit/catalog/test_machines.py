@@ -32,7 +32,7 @@ def test_a_machine_has_one_model() -> None:
 def test_every_machine_leads_to_its_model(model: str, key: str, name: str, count: int) -> None:
     found = machines.named(name)
     assert found is not None
-    assert (found.model, found.count) == (model, count)
+    assert (found.model, found.gpus) == (model, count)
     assert found.owner == machines.OWNERS[key]
     assert found.way
 
@@ -85,5 +85,17 @@ def test_what_is_not_rendered_for_is_said_with_the_reason(name: str, word: str) 
 @pytest.mark.parametrize("name", ["", "Standard_", "-nolssd", "xlarge", "h10", "*"])
 def test_what_is_no_machine_is_spelt_alike_or_unknown(name: str) -> None:
     assert machines.named(name) is None
-    assert machines.reason(name) == ""
     assert said(name)[0] == f"no GPU model {name!r} in the catalogue"
+
+
+@pytest.mark.parametrize("minor", ["1.8", "1.9", "1.10"])
+def test_an_old_kubernetes_is_told_what_replaced_its_gates(minor: str) -> None:
+    with pytest.raises(UnknownRow) as caught:
+        Catalog().kubernetes(minor)
+    assert "Accelerators or DevicePlugins" in caught.value.message
+    assert (
+        "nvidia.com/gpu in limits in place of alpha.kubernetes.io/nvidia-gpu" in caught.value.meant
+    )
+    with pytest.raises(UnknownRow) as caught:
+        Catalog().kubernetes("1.30")
+    assert caught.value.meant.startswith("did you mean one of")
