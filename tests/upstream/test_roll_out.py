@@ -229,9 +229,9 @@ def test_a_part_of_the_roles_gives_back_the_node_that_it_emptied(plays: Plays, t
 @pytest.mark.parametrize("role", ["nvidia_driver", "gpu_node"])
 def test_a_node_that_is_not_as_expected_stays_cordoned(plays: Plays, role: str) -> None:
     """KUB-03: the host is verified before, and the node behind it."""
-    run = plays.run(stub_shortfalls={role: ["XXX-01: not there"]}, **DRIVER, **WORD)
+    run = plays.run(stub_shortfalls={role: ["DRV-01: not there"]}, **DRIVER, **WORD)
     assert run.after_preflight(FIRST)[-1] == "gpu_node converge"
-    assert "XXX-01: not there" in run.messages[FIRST]
+    assert "DRV-01: not there" in run.messages[FIRST]
 
 
 def test_a_part_of_the_roles_that_interrupts_nobody_leaves_the_node_alone(plays: Plays) -> None:
